@@ -1,0 +1,40 @@
+"""``engdiff show``: one capture, for reading."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from engdiff.cli.words import EngineWords
+
+
+def show(
+    context: typer.Context,
+    capture: Annotated[str, typer.Argument(metavar="CAPTURE", help="A capture file, or - for standard input.")],
+    everything: Annotated[bool, typer.Option("--all", help="Also settings that hold their declared defaults.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON, in the newest schema.")] = False,
+) -> int:
+    """Print one capture for reading."""
+    from engdiff.errors import UsageError
+    from engdiff.references import EngineReference, parse
+    from engdiff.report.capture_terminal import print_capture
+    from engdiff.report.console import stdout
+    from engdiff.schema.files import dump
+    from engdiff.sources.acquire import read
+
+    words: EngineWords = context.obj
+    words.refuse("show")
+    reference = parse(capture)
+    if isinstance(reference, EngineReference):
+        raise UsageError(
+            f"`{capture}` is an engine, not a capture",
+            f"make one first: engdiff capture {capture} --model tiny -o FILE",
+        )
+    made = read(reference)
+    if json:
+        sys.stdout.write(dump(made))
+    else:
+        print_capture(made, stdout(), everything=everything)
+    return 0

@@ -1,0 +1,1 @@
+"""Two captures in, ranked findings out."""

@@ -1,0 +1,151 @@
+"""Compare two captures: collect what moved, rank it, and give each finding its pin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engdiff import engines
+from engdiff.diff.accept import Acceptance
+from engdiff.diff.findings import Found
+from engdiff.diff.ground import machine_moves, package_moves
+from engdiff.diff.natives import natives_found, natives_only
+from engdiff.diff.parts import parts_found
+from engdiff.diff.pinning import informed, inherited, known_change, pin_for, pinned_commands
+from engdiff.diff.pools import pool_waterfalls, pools_found
+from engdiff.diff.settings import settings_found, settings_not_compared
+from engdiff.engines.contract import Engine, PinStyle
+from engdiff.knowledge.settings import AREAS
+from engdiff.schema.capture import Capture
+from engdiff.schema.diff import Accepted, Diff, Finding, NotCompared, Pin, Side
+from engdiff.schema.values import number, plain
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two captures and what is needed to judge them. ``engine`` is ``None`` when they are of different engines."""
+
+    old: Capture
+    new: Capture
+    engine: Engine | None
+    old_label: str
+    new_label: str
+
+
+def compare(
+    old: Capture,
+    new: Capture,
+    *,
+    old_label: str,
+    new_label: str,
+    style: PinStyle = "flags",
+    accept: Sequence[Acceptance] = (),
+) -> Diff:
+    """The Diff of two captures. Pure: the same two give the same Diff."""
+    same_engine = old.identity.engine == new.identity.engine
+    pair = Pair(old, new, engines.get(new.identity.engine) if same_engine else None, old_label, new_label)
+    known = [(found, known_change(found, old, new, pair.engine)) for found in _collect(pair)]
+    ranked = sorted(((informed(found, change), change) for found, change in known), key=lambda one: _rank(one[0]))
+    findings = [_finding(found, pin_for(found, change, old, new, pair.engine, style)) for found, change in ranked]
+    kept, accepted = _split([inherited(finding, findings) for finding in findings], accept)
+    native_only, compared, not_native = natives_only(pair.old, pair.new, pair.engine)
+    commands = pinned_commands(pair.new, pair.engine, kept, old_label)
+    return Diff(
+        old=_side(old, old_label),
+        new=_side(new, new_label),
+        findings=tuple(kept),
+        accepted=tuple(accepted),
+        waterfalls=tuple(pool_waterfalls(old, new)),
+        native_only=native_only,
+        native_compared=compared,
+        machine=machine_moves(old, new),
+        packages=package_moves(old, new),
+        not_compared=(*_different_engines(pair), *settings_not_compared(old, new), *not_native),
+        warnings_new=_warnings(old, new),
+        warnings_gone=_warnings(new, old),
+        pinned_command=commands.native,
+        prove_command=commands.prove,
+    )
+
+
+def _collect(pair: Pair) -> Iterator[Found]:
+    """Everything that moved. Where one side did not start, only that and what was resolved before."""
+    yield from parts_found(pair.old, pair.new)
+    yield from pools_found(pair.old, pair.new)
+    yield from settings_found(pair.old, pair.new, pair.engine)
+    if pair.engine:
+        yield from natives_found(pair.old, pair.new, pair.engine)
+
+
+def _rank(found: Found) -> tuple[bool, int, int, float, str]:
+    """Unasked first, then by what it can cost, then by how much it moved."""
+    old, new = number(found.old), number(found.new)
+    size = abs(math.log(new / old)) if old and new and old > 0 and new > 0 else 0.0
+    return found.asked, AREAS.index(found.area), found.rank, -size, found.key
+
+
+def _finding(found: Found, pin: Pin) -> Finding:
+    return Finding(
+        kind=found.kind,
+        key=found.key,
+        area=found.area,
+        headline=found.headline(),
+        old=found.old,
+        new=found.new,
+        unit=found.unit,
+        old_origin=found.old_origin,
+        new_origin=found.new_origin,
+        why=found.why,
+        since=found.since,
+        evidence=found.evidence,
+        pin=pin,
+        asked=found.asked,
+        follows_from=found.follows_from,
+    )
+
+
+def _split(findings: Sequence[Finding], accept: Sequence[Acceptance]) -> tuple[list[Finding], list[Accepted]]:
+    kept, accepted = [], []
+    for finding in findings:
+        reason = next((a.reason for a in accept if a.covers(finding)), None)
+        if reason is None:
+            kept.append(finding)
+        else:
+            accepted.append(Accepted(finding=finding, reason=reason))
+    return kept, accepted
+
+
+def _side(capture: Capture, label: str) -> Side:
+    version = plain(capture.identity.version)
+    return Side(
+        label=label,
+        engine=capture.identity.engine,
+        version=str(version) if version is not None else None,
+        distribution=capture.identity.environment.distribution,
+        source=capture.identity.source,
+        captured_at=capture.identity.captured_at,
+        model=capture.launch.model_given,
+        started=capture.failure is None,
+    )
+
+
+def _different_engines(pair: Pair) -> tuple[NotCompared, ...]:
+    if pair.engine is not None:
+        return ()
+    return (
+        NotCompared(
+            what="native configuration", because="the two are different engines; only canonical settings are compared"
+        ),
+    )
+
+
+def _warnings(old: Capture, new: Capture) -> tuple[str, ...]:
+    """Warnings of ``new`` that ``old`` does not have, without numbers and paths, which differ run by run."""
+    known = {_shape(w.text) for w in old.warnings}
+    fresh = {_shape(w.text): w.text for w in new.warnings if w.level == "warning" and _shape(w.text) not in known}
+    return tuple(fresh.values())
+
+
+def _shape(text: str) -> str:
+    return "".join("#" if c.isdigit() else c for c in " ".join(w for w in text.split() if "/" not in w))

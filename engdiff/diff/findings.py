@@ -1,0 +1,183 @@
+"""What can be found: one small class per kind, each with its sentence. Comparing is in the modules beside this one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engdiff.knowledge.settings import Area
+from engdiff.schema.capture import Origin
+from engdiff.schema.values import Known, Unknown
+from engdiff.schema.wording import ratio, show
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that moved, before it gets its pin. ``name`` is how a sentence calls it."""
+
+    key: str
+    name: str
+    old: Known | Unknown
+    new: Known | Unknown
+    area: Area
+    why: str
+    unit: str = ""
+    old_origin: Origin | None = None
+    new_origin: Origin | None = None
+    evidence: tuple[str, ...] = ()
+    asked: bool = False
+    follows_from: tuple[str, ...] = ()
+    since: str | None = None
+
+    rank: ClassVar[int] = 1
+    """Among findings of one area: 0 comes first."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def values(self) -> str:
+        """``4 MiB → 16 MiB (×4)``."""
+        change = ratio(self.old, self.new)
+        return f"{show(self.old, self.unit)} → {show(self.new, self.unit)}" + (f" ({change})" if change else "")
+
+    def headline(self) -> str:
+        """One sentence."""
+        return f"{self.name}: {self.values()}"
+
+
+class StartRefused(Found):
+    """The old side started and the new one does not."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says why, as far as that is known."""
+        return f"{self.name} does not start: {show(self.new)}"
+
+
+class StartMended(Found):
+    """The old side did not start and the new one does."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says what was wrong."""
+        return f"{self.name} starts again; before: {show(self.old)}"
+
+
+class PoolShrank(Found):
+    """A cache pool has fewer bytes."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The pool and its two sizes."""
+        return f"{self.name} shrank: {self.values()}"
+
+
+class PoolGrew(Found):
+    """A cache pool has more bytes: taken from what else needs memory."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The pool and its two sizes."""
+        return f"{self.name} grew: {self.values()}"
+
+
+class ConcurrencyMoved(Found):
+    """As many bytes, but another number of requests fits."""
+
+
+class MemoryMoved(Found):
+    """One line of the memory ledger moved."""
+
+    rank = 2
+
+
+class DefaultMoved(Found):
+    """Nobody set it on either side, and its declared default changed."""
+
+    def headline(self) -> str:
+        """Says that it is a default."""
+        return f"the default of {self.name} moved: {self.values()}"
+
+
+class DerivedMoved(Found):
+    """Nobody set it, and the engine makes something else of it."""
+
+    def headline(self) -> str:
+        """Says that the engine decided."""
+        return f"{self.name} is decided differently: {self.values()}"
+
+
+class PolicyForced(Found):
+    """The user set it, and the new side does something else."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says that the user's word does not hold."""
+        return f"{self.name} is overruled: {self.values()}"
+
+
+class SettingChanged(Found):
+    """The two command lines differ in it."""
+
+    def headline(self) -> str:
+        """Says who changed it."""
+        return f"{self.name} was set differently: {self.values()}"
+
+
+class SettingGone(Found):
+    """The user set it, and the new version has no such setting."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says that it has no effect any more."""
+        return f"{self.name} is gone: it was {show(self.old, self.unit)}, and this version has no such setting"
+
+
+class RunnerChanged(Found):
+    """Another model runner executes."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The two runners."""
+        return f"another model runner: {self.values()}"
+
+
+class BackendChanged(Found):
+    """Another attention back end executes."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The two back ends."""
+        return f"another attention back end: {self.values()}"
+
+
+class AdmissionChanged(Found):
+    """Requests are let in or thrown out by another rule."""
+
+    def headline(self) -> str:
+        """The new rule."""
+        return f"{self.name} changed: now {show(self.new)}"
+
+
+class ProcessesChanged(Found):
+    """The engine runs as other processes."""
+
+    def headline(self) -> str:
+        """The two lists."""
+        return f"the engine runs as other processes: {self.values()}"
+
+
+class NativeMoved(Found):
+    """A leaf of the engine's own configuration that has no canonical name moved."""
+
+    rank = 3

@@ -1,0 +1,72 @@
+"""Native leaves as findings, and those that only one side has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from engdiff.diff.findings import Found, NativeMoved
+from engdiff.diff.native import Leaves, compare_leaves
+from engdiff.engines.contract import Engine
+from engdiff.schema.capture import Capture
+from engdiff.schema.diff import NativeLeaf, NotCompared
+from engdiff.schema.values import Known, plain
+
+
+def leaves(old: Capture, new: Capture, engine: Engine) -> Leaves | None:
+    """The comparison of the two native trees; ``None`` when one side has none."""
+    if not old.native or not new.native:
+        return None
+    versions = [str(plain(c.identity.version)) for c in (old, new)]
+    covered = frozenset(
+        f"{engine.native_root}{names.native}"
+        for version in versions
+        for names in engine.knowledge.names(version).values()
+        if names.native
+    )
+    renamed = {
+        f"{engine.native_root}{a}": f"{engine.native_root}{b}" for a, b in engine.knowledge.renamed(*versions).items()
+    }
+    return compare_leaves(
+        old.native, new.native, knowledge=engine.knowledge, root=engine.native_root, renamed=renamed, covered=covered
+    )
+
+
+def natives_found(old: Capture, new: Capture, engine: Engine) -> Iterator[Found]:
+    """A finding for every leaf that both sides have with different values."""
+    found = leaves(old, new, engine)
+    for path, (before, after) in found.changed.items() if found else ():
+        yield NativeMoved(
+            key=path,
+            name=path.removeprefix(engine.native_root),
+            old=Known(value=before),
+            new=Known(value=after),
+            area=engine.knowledge.area(path.removeprefix(engine.native_root)),
+            why="engdiff has no account of what this costs; the engine's documentation of this option has.",
+        )
+
+
+def natives_only(
+    old: Capture, new: Capture, engine: Engine | None
+) -> tuple[tuple[NativeLeaf, ...], int, tuple[NotCompared, ...]]:
+    """Leaves that one side has alone, how many were compared, and why if none were."""
+    if engine is None:
+        return (), 0, ()
+    found = leaves(old, new, engine)
+    if found is None:
+        return (), 0, (NotCompared(what="native configuration", because="one side never resolved one"),)
+
+    def leaf(path: str, side: str, value: JsonValue) -> NativeLeaf:
+        area = engine.knowledge.area(path.removeprefix(engine.native_root))
+        return NativeLeaf(path=path, side=side, value=value, area=area)  # type: ignore[arg-type]
+
+    only = (
+        *(leaf(p, "old", v) for p, v in found.only_old.items()),
+        *(leaf(p, "new", v) for p, v in found.only_new.items()),
+    )
+    retyped = tuple(
+        NotCompared(what=path, because=f"it took the place of an option of another type: {old} became {new}")
+        for path, (old, new) in found.retyped.items()
+    )
+    return only, found.compared, retyped

@@ -1,0 +1,114 @@
+"""Pins: what each finding gets, and the one command that takes everything back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, StartMended, StartRefused
+from engdiff.engines.contract import Engine, PinStyle
+from engdiff.knowledge.tables import Change
+from engdiff.knowledge.versions import release
+from engdiff.schema.capture import Capture
+from engdiff.schema.diff import Finding, Pin
+from engdiff.schema.values import plain
+
+
+def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None) -> Change | None:
+    """What the engine's knowledge says of this very move, between these versions, on this kind of device."""
+    before, after = (plain(c.identity.version) for c in (old, new))
+    if engine is None or not isinstance(before, str) or not isinstance(after, str) or release(after) < release(before):
+        return None
+    platform = "cuda" if any(d.kind == "gpu" for d in new.identity.devices) else "cpu"
+    return engine.knowledge.change(
+        found.key.removeprefix(engine.native_root), (before, after), platform, plain(found.new)
+    )
+
+
+def informed(found: Found, change: Change | None) -> Found:
+    """The finding with what the engine's knowledge adds: what changed, why it matters, since when."""
+    if change is None:
+        return found
+    why = f"{change.summary[:1].upper()}{change.summary[1:]}".rstrip(".") + ". " + change.matters
+    return replace(found, why=why, since=change.since, area=change.area or found.area)
+
+
+def pin_for(
+    found: Found, change: Change | None, old: Capture, new: Capture, engine: Engine | None, style: PinStyle
+) -> Pin:
+    """The pin, or why there is none. What is known of the change goes before what the flag's name suggests."""
+    if engine is None:
+        return Pin(text=None, because="the two are different engines")
+    if isinstance(found, StartRefused | StartMended):
+        return Pin(text=None, because=new.failure.advice if new.failure else "it starts")
+    if change and change.no_pin:
+        return Pin(text=None, because=change.no_pin)
+    made = engine.pin(found.key, old, new, style)
+    if made is not None:
+        return Pin(text=made.text(), style=made.style)
+    if change and change.pin:
+        return _known_pin(change, found)
+    if style == "env" and engine.pin(found.key, old, new, "flags") is not None:
+        return Pin(text=None, because="only a flag restores it")
+    return Pin(text=None, because=_no_pin(found))
+
+
+def _known_pin(change: Change, found: Found) -> Pin:
+    assert change.pin is not None, "only called for a change with a pin"
+    if not change.pin_is_complete:
+        return Pin(text=None, because=f"fill in: {change.pin}")
+    text = change.pin.replace("{old}", str(plain(found.old)))
+    return Pin(text=text, style="flags" if text.startswith("-") else "env")
+
+
+def inherited(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """The finding with the pins of those it follows from."""
+    sources = [f for f in findings if f.key in finding.follows_from]
+    if not sources:
+        return finding
+    names = ", ".join(f.key for f in sources)
+    pins = list(dict.fromkeys(f.pin.text for f in sources if f.pin.text))
+    if not pins:
+        return finding.model_copy(update={"pin": Pin(text=None, because=f"it follows from {names}, which has none")})
+    style = next(f.pin.style for f in sources if f.pin.text)
+    return finding.model_copy(update={"pin": Pin(text=" ".join(pins), style=style, because=f"it follows from {names}")})
+
+
+def _no_pin(found: Found) -> str:
+    if isinstance(found, MemoryMoved):
+        return "no setting of its own; the settings that moved decide it"
+    if isinstance(found, NativeMoved):
+        return "this version has no flag of that name"
+    return "no flag or variable of this version restores it"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The whole command with all pins, as the engine's users write it, and what proves it with engdiff."""
+
+    native: str | None
+    prove: str | None
+
+
+def pinned_commands(new: Capture, engine: Engine | None, findings: Sequence[Finding], old_label: str) -> Commands:
+    """The new side's command with the pins of every unasked finding; nothing when there is nothing to pin."""
+    own = [f for f in findings if not f.asked and not f.follows_from]
+    pins = list(dict.fromkeys(f.pin.text for f in own if f.pin.text))
+    if engine is None or not pins:
+        return Commands(None, None)
+    flags = [w for p in pins if p.startswith("-") for w in shlex.split(p)]
+    variables = [f"{k}={shlex.quote(v)}" for k, v in new.launch.variables.items()]
+    variables += [p for p in pins if not p.startswith("-")]
+    command = engine.native_command(new.launch.model, (*new.launch.arguments, *flags))
+    words = ["engdiff", "diff", old_label, *_reference(new), "--model", new.launch.model_given]
+    words += ["--", *new.launch.arguments, *flags] if new.launch.arguments or flags else []
+    return Commands(" ".join((*variables, shlex.join(command))), " ".join((*variables, shlex.join(words))))
+
+
+def _reference(capture: Capture) -> tuple[str, ...]:
+    """How to launch this engine again: by version, or by the interpreter that has it."""
+    identity = capture.identity
+    if identity.environment.managed:
+        return (f"{identity.engine}@{plain(identity.version)}",)
+    return (identity.engine, "--python", identity.environment.interpreter)

@@ -1,0 +1,123 @@
+"""Pools and ledgers: what the cache holds, and the memory lines around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engdiff.diff.findings import ConcurrencyMoved, Found, MemoryMoved, PoolGrew, PoolShrank
+from engdiff.diff.tolerance import equal
+from engdiff.diff.waterfall import waterfall
+from engdiff.schema.capture import Capture, Pool, Rank
+from engdiff.schema.diff import Waterfall
+from engdiff.schema.values import Known, number
+from engdiff.schema.wording import show
+
+SMALLEST_LINE_BYTES = 2**20
+"""Ledger lines that move by less than a MiB are not findings."""
+
+
+def ranks(old: Capture, new: Capture) -> Iterator[tuple[Rank, Rank, str]]:
+    """Ranks of the first instance that both sides have, with the words that tell them apart."""
+    if not old.instances or not new.instances:
+        return
+    pairs = list(zip(old.instances[0].ranks, new.instances[0].ranks, strict=False))
+    for index, (left, right) in enumerate(pairs):
+        yield left, right, f", rank {index}" if len(pairs) > 1 else ""
+
+
+def pool_pairs(old: Capture, new: Capture) -> Iterator[tuple[str, str, Rank, Rank, Pool, Pool]]:
+    """Pools of the same name on the same rank."""
+    for left, right, suffix in ranks(old, new):
+        for index, (a, b) in enumerate(zip(left.pools, right.pools, strict=False)):
+            key = "kv.pool_bytes" if index == 0 and not suffix else f"kv.pool_bytes[{right.tp}.{index}]"
+            yield key, f"the {b.name}{suffix}", left, right, a, b
+
+
+def pools_found(old: Capture, new: Capture) -> Iterator[Found]:
+    """Pools that grew or shrank, and ledger lines that moved."""
+    for key, name, _, _, a, b in pool_pairs(old, new):
+        yield from _pool(key, name, a, b)
+    for left, right, suffix in ranks(old, new):
+        yield from _lines(left, right, suffix)
+
+
+def _pool(key: str, name: str, a: Pool, b: Pool) -> Iterator[Found]:
+    before, after = number(a.bytes), number(b.bytes)
+    if before is None or after is None:
+        return
+    if not equal(a.bytes, b.bytes):
+        grew = after > before
+        yield (PoolGrew if grew else PoolShrank)(
+            key=key,
+            name=name,
+            old=a.bytes,
+            new=b.bytes,
+            unit="bytes",
+            area="memory",
+            why=_pool_why(a, b),
+            evidence=_pool_evidence(a, b),
+            follows_from=_moved_factors(a, b),
+        )
+    elif not equal(a.max_concurrency, b.max_concurrency) and _both_known(a, b):
+        yield ConcurrencyMoved(
+            key="kv.max_concurrency",
+            name="requests of full length that fit",
+            old=a.max_concurrency,
+            new=b.max_concurrency,
+            area="memory",
+            why="As many bytes hold another number of requests: each needs other memory.",
+        )
+
+
+def _both_known(a: Pool, b: Pool) -> bool:
+    return isinstance(a.max_concurrency, Known) and isinstance(b.max_concurrency, Known)
+
+
+def _pool_why(a: Pool, b: Pool) -> str:
+    before, after = number(a.max_concurrency), number(b.max_concurrency)
+    length = number(b.concurrency_at_tokens)
+    if before is None or after is None or length is None:
+        return "It bounds how many tokens can be held at once."
+    was = number(a.concurrency_at_tokens)
+    at_old = f"{before:,.4g} requests of {was:,.0f} tokens" if was else f"{before:,.4g} requests"
+    return f"It held {at_old}; now {after:,.4g} requests of {length:,.0f} tokens."
+
+
+def _pool_evidence(a: Pool, b: Pool) -> tuple[str, ...]:
+    return tuple(p.bytes.evidence.where for p in (a, b) if isinstance(p.bytes, Known) and p.bytes.evidence)
+
+
+def _moved_factors(a: Pool, b: Pool) -> tuple[str, ...]:
+    """Canonical keys of the factors that differ."""
+    pairs = zip(a.factors, b.factors, strict=False)
+    return tuple(y.setting for x, y in pairs if y.setting and not equal(x.value, y.value))
+
+
+def _lines(left: Rank, right: Rank, suffix: str) -> Iterator[Found]:
+    """Uses of memory that moved; the cache itself is told by its pool."""
+    before = {t.name: t for t in left.ledger if t.kind == "use" and t.name != "KV cache"}
+    after = {t.name: t for t in right.ledger if t.kind == "use" and t.name != "KV cache"}
+    for name in before.keys() & after.keys():
+        a, b = before[name], after[name]
+        size_a, size_b = number(a.bytes), number(b.bytes)
+        if size_a is None or size_b is None or equal(a.bytes, b.bytes) or abs(size_b - size_a) < SMALLEST_LINE_BYTES:
+            continue
+        yield MemoryMoved(
+            key=f"memory.{name.replace(' ', '_')}",
+            name=f"memory for {name}{suffix}",
+            old=a.bytes,
+            new=b.bytes,
+            unit="bytes",
+            area="memory",
+            why=f"{b.meaning[:1].upper()}{b.meaning[1:]}: what it takes, something else cannot have.",
+        )
+
+
+def pool_waterfalls(old: Capture, new: Capture) -> Iterator[Waterfall]:
+    """One waterfall for each pool whose size moved."""
+    for _, name, left, right, a, b in pool_pairs(old, new):
+        if not equal(a.bytes, b.bytes) and (found := waterfall(name, left, right, a, b)):
+            yield found
+
+
+__all__ = ["pool_waterfalls", "pools_found", "show"]

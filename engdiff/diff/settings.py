@@ -1,0 +1,102 @@
+"""Canonical settings of the two sides: what moved, and who moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engdiff.diff.findings import DefaultMoved, DerivedMoved, Found, PolicyForced, SettingChanged, SettingGone
+from engdiff.diff.tolerance import equal
+from engdiff.engines.contract import Engine
+from engdiff.engines.layers import same
+from engdiff.knowledge.settings import SettingInfo, registry
+from engdiff.schema.capture import Capture, Setting
+from engdiff.schema.diff import NotCompared
+from engdiff.schema.values import Known, Unknown, plain
+
+NOT_DECISIONS = frozenset({"model.path"})
+"""Keys that say what was loaded, not what the engine decided; another model is told by its own line."""
+
+
+def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterator[Found]:
+    """A finding for every canonical setting that moved, and for every one that the user set and that is gone."""
+    follows = _follows(new, engine)
+    for key, info in registry().items():
+        if key in NOT_DECISIONS:
+            continue
+        a, b = old.settings.get(key), new.settings.get(key)
+        if a and b:
+            yield from _moved(info, a, b, follows.get(key, ()), old, new)
+        elif a and a.configured and not new.failure and engine:
+            yield SettingGone(
+                key=key,
+                name=_name(info),
+                old=a.final,
+                new=Unknown(because="this version has no such setting"),
+                unit=info.unit,
+                area="startup",
+                why=info.why,
+                old_origin=a.origin,
+            )
+
+
+def _follows(new: Capture, engine: Engine | None) -> dict[str, tuple[str, ...]]:
+    """Keys that the engine computes from others, by its own knowledge."""
+    if engine is None:
+        return {}
+    version = str(plain(new.identity.version))
+    return {key: names.derived_from for key, names in engine.knowledge.names(version).items() if names.derived_from}
+
+
+def _name(info: SettingInfo) -> str:
+    return info.key
+
+
+def _moved(
+    info: SettingInfo, a: Setting, b: Setting, sources: tuple[str, ...], old: Capture, new: Capture
+) -> Iterator[Found]:
+    if isinstance(a.final, Unknown) or isinstance(b.final, Unknown) or equal(a.final, b.final):
+        return
+    cls, asked = _kind(a, b)
+    yield cls(
+        key=info.key,
+        name=_name(info),
+        old=a.final,
+        new=b.final,
+        unit=info.unit,
+        area=info.area,
+        why=info.why,
+        old_origin=a.origin,
+        new_origin=b.origin,
+        evidence=tuple(filter(None, (b.because,))),
+        asked=asked,
+        follows_from=tuple(key for key in sources if _key_moved(key, old, new)),
+    )
+
+
+def _key_moved(key: str, old: Capture, new: Capture) -> bool:
+    a, b = old.settings.get(key), new.settings.get(key)
+    return bool(a and b and isinstance(a.final, Known) and isinstance(b.final, Known) and not equal(a.final, b.final))
+
+
+def _kind(a: Setting, b: Setting) -> tuple[type[Found], bool]:
+    """Which kind of finding, and whether the user asked for it by writing two different things."""
+    wrote_a, wrote_b = plain(a.configured), plain(b.configured)
+    if not same(wrote_a, wrote_b):
+        return SettingChanged, True
+    if b.origin == "forced" and a.origin != "forced":
+        return PolicyForced, False
+    if a.origin == b.origin == "default":
+        return DefaultMoved, False
+    return DerivedMoved, False
+
+
+def settings_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
+    """Settings that both sides have and one of them does not know."""
+    for key in registry():
+        a, b = old.settings.get(key), new.settings.get(key)
+        if not a or not b:
+            continue
+        for side, value in (("old", a.final), ("new", b.final)):
+            if isinstance(value, Unknown):
+                yield NotCompared(what=key, because=f"unknown on the {side} side: {value.because}")
+                break

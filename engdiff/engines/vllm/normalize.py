@@ -1,0 +1,345 @@
+"""From what one launch of vLLM showed to the parts of a Capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from engdiff.engines.contract import Observed
+from engdiff.engines.layers import MISSING, exact, settle
+from engdiff.engines.vllm import admission, log, memory
+from engdiff.knowledge.tables import Knowledge, Names
+from engdiff.process.supervise import ProcessFact
+from engdiff.schema.capture import Capture, Device, Graphs, Instance, Phase, Process, Rank, Runner, Setting, Step
+from engdiff.schema.values import Evidence, Known, Unknown, Value
+from engdiff.units import GIB
+
+KNOWLEDGE = Knowledge("engdiff.engines.vllm")
+
+Tree = dict[str, Any]
+
+
+def capture(observed: Observed, base: Capture) -> Capture:
+    """``base`` with everything that the probe, the endpoints and the log say."""
+    core, arguments = _tree(observed.probe.get("core-0")), _tree(observed.probe.get("arguments"))
+    workers = (
+        [w for w in core.get("workers") or () if isinstance(w, dict)] if isinstance(core.get("workers"), list) else []
+    )
+    return base.model_copy(
+        update={
+            "identity": _identity(base, core, workers),
+            "native": _native(core, arguments),
+            "settings": settings(observed, core, arguments, workers),
+            "instances": (_instance(observed, core, workers),),
+            "runner": _runner(observed, core, workers),
+            "admission": admission.rule(core),
+            "boot": _boot(observed),
+            "warnings": log.warnings(observed.log),
+            "notes": (*base.notes, *_notes(observed)),
+        }
+    )
+
+
+def _tree(value: JsonValue) -> Tree:
+    """The probe's answer as a tree; empty when it is missing or unreadable."""
+    return value if isinstance(value, dict) and "unreadable" not in value else {}
+
+
+def _notes(observed: Observed) -> tuple[str, ...]:
+    """What the probe could not read, with its reason."""
+    out = []
+    for name in ("arguments", "core-0"):
+        value = observed.probe.get(name)
+        if value is None and observed.ready_at is not None:
+            out.append(f"the probe wrote no {name}.json; settings that come from it are unknown")
+        elif isinstance(value, dict) and "unreadable" in value:
+            out.append(f"the probe could not read {name}: {value['unreadable']}")
+    return tuple(out)
+
+
+def _identity(base: Capture, core: Tree, workers: list[Tree]) -> Any:
+    versions = core.get("versions") or {}
+    update: dict[str, Any] = {}
+    if commit := versions.get("commit"):
+        update["commit"] = exact(commit, "probe", "vllm._version.__commit_id__")
+    if devices := tuple(_gpu_device(w) for w in workers if str(w.get("device", "")).startswith("cuda")):
+        update["devices"] = devices
+    return base.identity.model_copy(update=update)
+
+
+def _gpu_device(worker: Tree) -> Device:
+    snapshot = worker.get("snapshot") or {}
+    return Device(
+        kind="gpu",
+        name=str(worker.get("device")),
+        memory_bytes=memory.known(snapshot.get("total_memory"), "init_snapshot.total_memory"),
+    )
+
+
+def _native(core: Tree, arguments: Tree) -> dict[str, JsonValue]:
+    """Everything as vLLM names it; flags by destination, so that a pin can be written in this version's own words."""
+    flags: dict[str, JsonValue] = {
+        f["dest"]: {k: v for k, v in f.items() if k != "dest"} for f in arguments.get("flags") or ()
+    }
+    kept = {
+        k: core.get(k)
+        for k in ("config", "variables", "platform", "platform_facts", "executor", "scheduler_class", "scheduling")
+    }
+    return {
+        **kept,
+        "kv": core.get("kv"),
+        "workers": core.get("workers"),
+        "explicit": arguments.get("explicit"),
+        "flags": flags,
+    }
+
+
+def lookup(tree: JsonValue, path: str) -> object:
+    """The value at a dotted path, or :data:`~engdiff.engines.layers.MISSING`."""
+    at: object = tree
+    for name in path.split("."):
+        if not isinstance(at, dict) or name not in at:
+            return MISSING
+        at = at[name]
+    return at
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+def settings(observed: Observed, core: Tree, arguments: Tree, workers: list[Tree]) -> dict[str, Setting]:
+    """Canonical settings in their three layers, for every key that this version has."""
+    config = core.get("config")
+    if not isinstance(config, dict):
+        return {}
+    declared = {f["dest"]: f["default"] for f in arguments.get("flags") or ()}
+    explicit = arguments.get("explicit") or {}
+    effective = _effective(core, workers)
+    found: dict[str, Setting] = {}
+    for key, names in KNOWLEDGE.names(observed.request.version).items():
+        value = lookup(config, names.native) if names.native else MISSING
+        if value is MISSING:
+            continue
+        found[key] = settle(
+            configured=_configured(names, explicit, observed.plan.read_variables),
+            declared=_declared(names, declared),
+            resolved=exact(_clean(value), "probe", f"VllmConfig.{names.native}"),
+            effective=effective.get(key),
+            native=names.native,
+        )
+    return found
+
+
+NOT_FOR_USERS = object()
+"""Declared default of a setting that no flag sets: whatever holds was derived."""
+
+
+def _declared(names: Names, declared: Mapping[str, Any]) -> object:
+    """The parser's default; of a flag that takes a whole sub-configuration, that of its entry."""
+    if names.arg is None:
+        return NOT_FOR_USERS if names.variable is None else MISSING
+    default = declared.get(names.arg, MISSING)
+    leaf = (names.native or "").rsplit(".", 1)[-1]
+    if leaf != names.arg and names.arg.endswith("_config"):
+        return default.get(leaf, MISSING) if isinstance(default, dict) else MISSING
+    return default if default is MISSING else _clean(default)
+
+
+def _configured(names: Names, explicit: Mapping[str, Any], variables: Mapping[str, str]) -> Known | None:
+    """What the user wrote, as a flag or as a variable; a nested flag is looked up by its last name."""
+    if names.arg and names.arg in explicit:
+        written = explicit[names.arg]
+        leaf = (names.native or "").rsplit(".", 1)[-1]
+        if isinstance(written, dict):
+            return exact(written[leaf], "command", f"--{names.arg.replace('_', '-')}") if leaf in written else None
+        return exact(_clean(written), "command", names.flag or f"--{names.arg}")
+    if names.variable and names.variable in variables:
+        return exact(_from_variable(variables[names.variable], names.variable_unit), "command", names.variable)
+    return None
+
+
+def _from_variable(text: str, unit: str | None) -> JsonValue:
+    """The variable's value in the setting's own unit."""
+    if unit == "GiB":
+        try:
+            return round(float(text) * GIB)
+        except ValueError:
+            return text
+    return text
+
+
+def _clean(value: object) -> Any:
+    """The value in the registry's words: element types without ``torch.``, classes by their last name."""
+    if isinstance(value, str):
+        value = value.removeprefix("torch.")
+        return value.rsplit(".", 1)[-1] if re.fullmatch(r"vllm(\.\w+)+", value) else value
+    return value
+
+
+def _effective(core: Tree, workers: list[Tree]) -> dict[str, Known]:
+    """What scheduler and workers really hold."""
+    scheduling = core.get("scheduling") or {}
+    found = {
+        "scheduler.max_num_seqs": _scheduling(scheduling, "max_num_running_reqs"),
+        "scheduler.max_num_batched_tokens": _scheduling(scheduling, "max_num_scheduled_tokens"),
+        "scheduler.class": _known(_clean(core.get("scheduler_class")), "type(EngineCore.scheduler)"),
+        "parallel.worker_class": _known(_clean(workers[0].get("class")), "type(worker)") if workers else None,
+        "kernels.attention_backend": _known(_backends(workers), "attn_groups[].backend") if workers else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _scheduling(scheduling: Tree, name: str) -> Known | None:
+    return _known(scheduling.get(name), f"Scheduler.{name}")
+
+
+def _known(value: object, where: str) -> Known | None:
+    return None if value is None or isinstance(value, dict) else exact(value, "probe", where)  # type: ignore[arg-type]
+
+
+def _backends(workers: Iterable[Tree]) -> str | None:
+    names = sorted({b for w in workers for b in w.get("attention") or () if isinstance(b, str)})
+    return ", ".join(names) or None
+
+
+# --- instances --------------------------------------------------------------------------------------------------
+
+
+def _instance(observed: Observed, core: Tree, workers: list[Tree]) -> Instance:
+    ranks = tuple(_rank(core, worker, observed.log) for worker in workers)
+    return Instance(processes=_processes(observed.processes), ranks=ranks)
+
+
+def _rank(core: Tree, worker: Tree, text: str) -> Rank:
+    parallel = worker.get("parallel") or {}
+    device = str(worker.get("device"))
+    return Rank(
+        tp=int(parallel.get("rank") or 0),
+        dp=int(parallel.get("data_parallel_rank") or 0),
+        device="cpu" if device == "None" else device,
+        ledger=memory.ledger(core, worker),
+        pools=memory.pool(core),
+        graphs=_graphs(core, worker, text),
+    )
+
+
+def _graphs(core: Tree, worker: Tree, text: str) -> Graphs:
+    compilation = (core.get("config") or {}).get("compilation_config") or {}
+    mode, sizes = compilation.get("cudagraph_mode"), compilation.get("cudagraph_capture_sizes")
+    nothing = Unknown(because="no graph was captured")
+    gib = log.last(text, log.GRAPH_GIB)
+    seconds = log.last(text, log.SECONDS["capture graphs"])
+    return Graphs(
+        mode=_value(mode, "compilation_config.cudagraph_mode"),
+        sizes=_value(sizes, "compilation_config.cudagraph_capture_sizes"),
+        prefill_sizes=Unknown(because="vLLM captures decode and mixed batches by one list of sizes"),
+        captured=_value(worker.get("captured"), "compilation_counter.num_cudagraph_captured"),
+        bytes=_from_log(gib, "gib", GIB) if gib else nothing,
+        seconds=_from_log(seconds, "seconds", 1) if seconds else nothing,
+    )
+
+
+def _value(value: object, where: str) -> Value:
+    return _known(value, where) or Unknown(because=f"this version does not report {where}")
+
+
+def _from_log(found: tuple[re.Match[str], log.Line], group: str, unit: int) -> Known:
+    match, line = found
+    return Known(
+        value=float(match[group]) * unit,
+        basis="measured",
+        evidence=Evidence(source="log", where=line.text, line=line.number),
+    )
+
+
+FRONT_END: tuple[Step, ...] = ("http", "tokenise", "detokenise")
+
+ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
+    ("api_server", "front end", FRONT_END),
+    ("ApiServer", "front end", FRONT_END),
+    ("EngineCore", "engine core", ("schedule",)),
+    ("Worker", "worker", ("execute",)),
+    ("resource_tracker", "resource tracker", ()),
+)
+"""Which process owns which step, by its title (vllm/utils/system_utils.py ``set_process_title``)."""
+
+
+def _processes(facts: tuple[ProcessFact, ...]) -> tuple[Process, ...]:
+    named = {fact.pid: _role(fact) for fact in facts}
+    cores_execute = not any(name == "worker" for name, _ in named.values())
+    out = []
+    for fact in facts:
+        name, steps = named[fact.pid]
+        if name == "engine core" and cores_execute:
+            steps = ("schedule", "execute")
+        parent = named.get(fact.parent_pid)
+        out.append(
+            Process(
+                name=name,
+                parent=parent[0] if parent else None,
+                threads=Known(value=fact.threads, basis="measured"),
+                steps=steps,
+            )
+        )
+    return tuple(out)
+
+
+def _role(fact: ProcessFact) -> tuple[str, tuple[Step, ...]]:
+    for mark, name, steps in ROLES:
+        if mark in fact.title or mark in " ".join(fact.command):
+            return name, steps
+    return fact.name, ()
+
+
+# --- runner and boot --------------------------------------------------------------------------------------------
+
+
+def _runner(observed: Observed, core: Tree, workers: list[Tree]) -> Runner:
+    cls = str(workers[0].get("runner_class")) if workers else ""
+    return Runner(
+        name=Known(
+            value="V2" if _is_v2(core, cls) else "V1",
+            evidence=Evidence(source="probe", where=f"type(model_runner): {cls}"),
+        )
+        if cls
+        else Unknown(because="no worker was up to be asked"),
+        because=_runner_reason(observed, core),
+        attention_backend=_known(_backends(workers), "attn_groups[].backend")
+        or Unknown(because="no worker was up to be asked"),
+        candidates=Unknown(because="this version does not say which backends it considered"),
+    )
+
+
+def _is_v2(core: Tree, cls: str) -> bool:
+    use = (core.get("runner") or {}).get("use_v2")
+    return use if isinstance(use, bool) else ".gpu.model_runner" in cls or ".cpu.model_runner" in cls
+
+
+def _runner_reason(observed: Observed, core: Tree) -> Value:
+    """The engine's own words, else its own check, else nothing."""
+    if said := log.last(observed.log, log.RUNNER_FALLBACK):
+        return exact(said[1].text, "log", said[1].text, said[1].number)
+    unsupported = (core.get("runner") or {}).get("unsupported")
+    if isinstance(unsupported, list) and unsupported:
+        return exact(
+            ", ".join(map(str, unsupported)), "probe", "VllmConfig._get_v2_model_runner_unsupported_features()"
+        )
+    return Unknown(because="this version gives no reason for its runner")
+
+
+def _boot(observed: Observed) -> tuple[Phase, ...]:
+    phases = []
+    for name, pattern in log.SECONDS.items():
+        found = log.last(observed.log, pattern)
+        if found:
+            phases.append(Phase(name=name, seconds=_from_log(found, "seconds", 1), meaning="as vLLM times it"))
+    total: Value = Unknown(because="the server did not come up")
+    if observed.ready_at is not None:
+        total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
+    return (
+        *phases,
+        Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above"),
+    )

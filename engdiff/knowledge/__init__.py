@@ -1,0 +1,1 @@
+"""Canonical settings, and how knowledge that is kept as data is read."""

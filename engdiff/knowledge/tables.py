@@ -1,0 +1,218 @@
+"""An engine's knowledge, read from the TOML files in its package: names, changes, noise, failures."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, Literal
+
+from engdiff.knowledge.settings import Area
+from engdiff.knowledge.versions import at_version, holds, release
+
+_PLACEHOLDER = re.compile(r"[=\s](?:N|GIB|BYTES|LIST|NAME|DIR)$")
+
+ChangeKind = Literal["default", "behaviour", "renamed", "removed", "added"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One known change of a default or a behaviour; ``since`` is the first release that has it.
+
+    ``pin`` may hold ``{old}``, the old side's value, or a word in capitals that the user must fill in.
+    ``area`` is given where it differs from that of the key: a change without effect is cosmetic.
+    """
+
+    key: str
+    since: str
+    kind: ChangeKind
+    summary: str
+    matters: str
+    source: str
+    pin: str | None = None
+    no_pin: str | None = None
+    platform: str = "any"
+    area: Area | None = None
+    old_native: str | None = None
+    new_native: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def explains(self, value: object) -> bool:
+        """Whether this change led to ``value``; one that names no single new value may have."""
+        stated = self.extra.get("new")
+        return stated is None or str(stated).lower() == str(value).lower()
+
+    @property
+    def pin_is_complete(self) -> bool:
+        """Whether the pin can be typed as it is."""
+        return self.pin is not None and not _PLACEHOLDER.search(self.pin)
+
+
+@dataclass(frozen=True)
+class Names:
+    """How a user sets one canonical setting, and where the engine keeps it, at one version."""
+
+    key: str
+    native: str | None
+    flag: str | None
+    arg: str | None
+    variable: str | None
+    pin: str | Mapping[str, str] | None
+    """Syntax where it is not "flag value": a text with ``{value}``, or what to write for ``true`` and ``false``."""
+    variable_unit: str | None = None
+    """Unit of the variable where it is not the setting's own: ``GiB``."""
+    derived_from: tuple[str, ...] = ()
+    """Canonical keys that the engine computes this one from, when the user says nothing."""
+
+
+DEFAULT_PRIORITY = 50
+
+
+@dataclass(frozen=True)
+class FailurePattern:
+    """One kind of last words: groups of ``pattern`` fill ``cause`` and ``advice``.
+
+    It is searched in each line, or in the whole end of the log when ``multiline``; ``unless`` on the same line
+    rules it out. Of several that match, the highest ``priority`` wins.
+    """
+
+    pattern: re.Pattern[str]
+    cause: str
+    advice: str
+    priority: int = DEFAULT_PRIORITY
+    multiline: bool = False
+    unless: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The tables of one engine; ``package`` is the folder that holds them."""
+
+    package: str
+
+    def _read(self, name: str) -> dict[str, Any]:
+        resource = files(self.package) / "knowledge" / name
+        return tomllib.loads(resource.read_text(encoding="utf-8")) if resource.is_file() else {}
+
+    @cached_property
+    def _native(self) -> dict[str, Any]:
+        return self._read("native.toml")
+
+    @cached_property
+    def _noise(self) -> dict[str, Any]:
+        return self._read("noise.toml")
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """All known changes, in the order of the file."""
+        named = {f for f in Change.__dataclass_fields__ if f != "extra"}
+        rows = self._read("changes.toml").get("change", [])
+        return tuple(
+            Change(
+                **{k: v for k, v in row.items() if k in named},
+                extra={k: v for k, v in row.items() if k not in named},
+            )
+            for row in rows
+        )
+
+    @cached_property
+    def failures(self) -> tuple[FailurePattern, ...]:
+        """Patterns of last words, most telling first."""
+        rows = self._read("failures.toml").get("failure", [])
+        return tuple(sorted((_failure(row) for row in rows), key=lambda f: -f.priority))
+
+    def names(self, version: str) -> dict[str, Names]:
+        """Canonical key to native names, at one version."""
+        return {key: self._names(key, entry, version) for key, entry in self._native.items()}
+
+    def _names(self, key: str, entry: Mapping[str, Any], version: str) -> Names:
+        return Names(
+            key=key,
+            native=at_version(entry.get("native"), version, "path"),
+            flag=at_version(entry.get("flag"), version, "name"),
+            arg=at_version(entry.get("arg"), version, "name"),
+            variable=at_version(entry.get("env"), version, "name"),
+            variable_unit=at_version(entry.get("env"), version, "unit"),
+            pin=_pin_at(entry.get("pin"), version),
+            derived_from=tuple(entry.get("derived_from", ())),
+        )
+
+    def change(self, key: str, versions: tuple[str, str], platform: str, new_value: object) -> Change | None:
+        """The newest known change of ``key`` between the two versions, on this platform, that explains the new value."""
+        low, high = sorted(map(release, versions))
+        between = [
+            change
+            for change in self._changes_by_key.get(key, ())
+            if change.platform in ("any", platform)
+            and low < release(change.since) <= high
+            and change.explains(new_value)
+        ]
+        return max(between, key=lambda change: release(change.since), default=None)
+
+    @cached_property
+    def _changes_by_key(self) -> dict[str, list[Change]]:
+        """Changes by canonical key, by native path on either side, and by ``variables.NAME``."""
+        index: dict[str, list[Change]] = {}
+        for change in self.changes:
+            variable = change.extra.get("env")
+            keys = {change.key, change.old_native, change.new_native, f"variables.{variable}" if variable else None}
+            for key in filter(None, keys):
+                index.setdefault(key, []).append(change)
+        return index
+
+    def renamed(self, old_version: str, new_version: str) -> dict[str, str]:
+        """Old native path to new one, for leaves that only moved between the two versions (older first)."""
+        low, high = release(old_version), release(new_version)
+        return {
+            change.old_native: change.new_native
+            for change in self.changes
+            if change.kind == "renamed"
+            and change.old_native
+            and change.new_native
+            and low < release(change.since) <= high
+        }
+
+    def is_noise(self, path: str) -> bool:
+        """Whether a native leaf differs run by run, or only says where things lie."""
+        return any(fnmatchcase(path, row["pattern"]) for row in self._noise.get("paths", ()))
+
+    def is_inert(self, path: str, value: object) -> bool:
+        """Whether this value of a leaf that only one version has means "off" or "as before"."""
+        return path in self._inert and str(value).lower() == str(self._inert[path]).lower()
+
+    @cached_property
+    def _inert(self) -> dict[str, Any]:
+        return {row["path"]: row["value"] for row in self._noise.get("inert", ())}
+
+    def area(self, path: str) -> Area:
+        """What a change of this native leaf can cost: the longest prefix in ``[areas]`` decides; else cosmetic."""
+        areas: Mapping[str, Area] = self._noise.get("areas", {})
+        best = max((p for p in areas if path == p or path.startswith(p + ".")), key=len, default=None)
+        return areas[best] if best else "cosmetic"
+
+
+def _failure(row: Mapping[str, Any]) -> FailurePattern:
+    unless = row.get("unless")
+    return FailurePattern(
+        pattern=re.compile(row["pattern"]),
+        cause=row["cause"],
+        advice=row["advice"],
+        priority=row.get("priority", DEFAULT_PRIORITY),
+        multiline=row.get("multiline", False),
+        unless=re.compile(unless) if unless else None,
+    )
+
+
+def _pin_at(entry: Any, version: str) -> str | Mapping[str, str] | None:
+    """The pin syntax that holds at ``version``: as it is, or the row of a list by version."""
+    if not isinstance(entry, list):
+        pin: str | Mapping[str, str] | None = entry
+        return pin
+    for row in entry:
+        if holds(version, row.get("since"), row.get("until")):
+            return row.get("text") or {k: v for k, v in row.items() if k in ("true", "false")}
+    return None

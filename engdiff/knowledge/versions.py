@@ -1,0 +1,52 @@
+"""Version ranges in knowledge: ``since`` is the first release that has it, ``until`` the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+
+def release(text: str) -> Version:
+    """A PEP 440 version without its post and local parts, which repackage the same engine. Raises ``ValueError``."""
+    try:
+        return Version(Version(text).base_version)
+    except InvalidVersion as error:
+        raise ValueError(f"`{text}` is not a version") from error
+
+
+def holds(version: str, since: str | None = None, until: str | None = None) -> bool:
+    """Whether ``version`` lies in the range; both ends belong to it."""
+    at = release(version)
+    return (since is None or release(since) <= at) and (until is None or at <= release(until))
+
+
+def at_version(entry: Any, version: str, field: str) -> str | None:
+    """The value of ``entry`` that holds at ``version``: a plain text, or a list of ``{field, since, until}``."""
+    if entry is None or isinstance(entry, str):
+        return entry if field in ("path", "name") else None
+    rows: Sequence[Mapping[str, str]] = entry
+    for row in rows:
+        if holds(version, row.get("since"), row.get("until")):
+            return row.get(field)
+    return None
+
+
+def nearest(wanted: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+    """The ``count`` known versions closest to ``wanted``, oldest first; the newest ones if it is no version."""
+    ordered = sorted({v for v in known if _parses(v)}, key=Version)
+    if not _parses(wanted):
+        return tuple(ordered[-count:])
+    below = [v for v in ordered if Version(v) < Version(wanted)]
+    above = [v for v in ordered if Version(v) > Version(wanted)]
+    take_above = min(len(above), max(1, count - len(below[-(count - 1) :])))
+    return tuple(below[-(count - take_above) :] + above[:take_above])
+
+
+def _parses(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The bundled tiny model: written here in both forms that engines load, with the standard library alone."""

@@ -1,0 +1,63 @@
+"""The one parser of references: wherever a verb wants a Capture, the user may give any of these.
+
+A capture file, ``-`` (standard input), ``engine@version`` or ``engine`` (launched now).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from engdiff import errors
+
+_ENGINE = re.compile(r"^(?P<engine>[A-Za-z][A-Za-z0-9_.\-]*?)(?:@(?P<version>[^/@\s]*))?(?:/(?P<gpu>[^/\s]+))?$")
+_FILE_ENDINGS = (".json", ".log", ".txt", ".yaml", ".yml", ".gz")
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """A document on disk."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class StdinReference:
+    """A document on standard input."""
+
+
+@dataclass(frozen=True)
+class EngineReference:
+    """An engine to launch; ``version`` is ``None`` for the newest (or for the one that is installed)."""
+
+    engine: str
+    version: str | None
+
+
+Reference = FileReference | StdinReference | EngineReference
+
+
+def parse(text: str) -> Reference:
+    """The reference that ``text`` names. Raises :class:`~engdiff.errors.ReferenceInvalid` for what is none."""
+    if text == "-":
+        return StdinReference()
+    if re.match(r"^https?://", text):
+        raise errors.ReferenceInvalid(
+            f"`{text}`: reading a running server is not in this version",
+            "capture it by launching: engdiff capture ENGINE@VERSION",
+        )
+    path = Path(text)
+    if path.exists() or text.endswith(_FILE_ENDINGS):
+        return FileReference(path)
+    match = _ENGINE.match(text)
+    if match is None or (match["version"] is not None and not match["version"]):
+        raise errors.ReferenceInvalid(
+            f"`{text}` is neither a file nor ENGINE@VERSION", "examples: old.json, vllm@0.32.0, llamacpp, -"
+        )
+    if match["gpu"]:
+        raise errors.ReferenceInvalid(
+            f"`{text}`: simulating a GPU is not in this version",
+            f"launch it on a machine with that GPU: {match['engine']}@{match['version']}",
+        )
+    return EngineReference(match["engine"].lower(), match["version"])

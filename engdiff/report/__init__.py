@@ -1,0 +1,1 @@
+"""One document, many faces. Reporters read documents only."""

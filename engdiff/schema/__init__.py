@@ -1,0 +1,1 @@
+"""The documents: frozen, versioned, JSON. Nothing here knows an engine."""

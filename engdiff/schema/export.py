@@ -1,0 +1,18 @@
+"""JSON Schemas of the documents, for people who read captures with other tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from engdiff.schema.capture import Capture
+from engdiff.schema.diff import Diff
+
+DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff}
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of ``capture`` or ``diff``."""
+    model = DOCUMENTS[kind]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema(mode="serialization")}

@@ -1,0 +1,110 @@
+"""Reading and writing documents: one clear error each, upgraded on load, written atomically."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from engdiff import errors
+from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
+from engdiff.schema.diff import DIFF_SCHEMA, Diff
+from engdiff.schema.upgrade import upgrade
+
+Document = TypeVar("Document", Capture, Diff)
+
+NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA}
+
+
+def load_capture(path: Path) -> Capture:
+    """The capture in ``path``. Raises a :class:`~engdiff.errors.DocumentError` that names the file and the place."""
+    return parse(read_text(path), str(path), Capture)
+
+
+def read_text(path: Path) -> str:
+    """The file's text, or the error that says why not."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise errors.DocumentMissing(path) from None
+    except UnicodeDecodeError:
+        raise errors.DocumentNotJson(path, 1, 1) from None
+    except OSError as error:
+        raise errors.DocumentUnreadable(path, error.strerror or str(error)) from None
+
+
+def parse(text: str, name: str, model: type[Document]) -> Document:
+    """A document from its text; ``name`` is how the user knows where the text came from."""
+    kind = model.model_fields["document"].default
+    data = parse_json(text, name)
+    if not isinstance(data, dict) or "schema_version" not in data:
+        raise errors.DocumentForeign(name, kind, "JSON of another kind")
+    if data.get("document") != kind:
+        raise errors.DocumentForeign(name, kind, f"a {data.get('document')}")
+    version = data["schema_version"]
+    if not isinstance(version, int):
+        raise errors.DocumentInvalid(name, "schema_version", "is not a whole number")
+    if version > NEWEST[kind]:
+        raise errors.DocumentTooNew(name, version, NEWEST[kind])
+    try:
+        return model.model_validate(upgrade(kind, data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise errors.DocumentInvalid(name, ".".join(map(str, first["loc"])) or kind, first["msg"]) from None
+
+
+def parse_json(text: str, name: str) -> Any:
+    """JSON, or the error that tells a truncated file from one that never was JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if (text.lstrip()[:1] in ("{", "[") and error.pos >= len(text.rstrip()) - 1) or "Unterminated" in error.msg:
+            raise errors.DocumentTruncated(name, error.lineno) from None
+        raise errors.DocumentNotJson(name, error.lineno, error.colno) from None
+
+
+def dump(document: BaseModel) -> str:
+    """The document as JSON text, indented, with a newline at the end."""
+    return document.model_dump_json(indent=1) + "\n"
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse an output that cannot be written before any work is done for it."""
+    if path.exists() and not force:
+        raise errors.OutputExists(path)
+    folder = path.parent
+    if not folder.is_dir():
+        raise errors.OutputUnwritable(path, f"the folder {folder} does not exist")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise errors.OutputUnwritable(path, "it is a folder" if path.is_dir() else f"no permission in {folder}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write atomically: a reader sees the old file or the whole new one."""
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    except OSError as error:
+        raise errors.OutputUnwritable(path, error.strerror or str(error)) from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(partial, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp makes 0600; a document is an ordinary file
+        os.replace(partial, path)  # noqa: PTH105
+    except OSError as error:
+        raise errors.OutputUnwritable(path, error.strerror or str(error)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)  # noqa: PTH108
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""Where a Capture comes from: one file per source."""

@@ -1,0 +1,171 @@
+"""From a reference to a Capture: read it, or find the engine's environment and launch it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engdiff import engines, errors
+from engdiff.engines.contract import Build, Engine
+from engdiff.environments.failures import NoSuchRelease
+from engdiff.environments.given import given
+from engdiff.environments.index import list_versions
+from engdiff.environments.managed import provide
+from engdiff.environments.recipe import Environment
+from engdiff.environments.store import cache_folder
+from engdiff.knowledge.versions import nearest
+from engdiff.machine import Machine, look
+from engdiff.models.tiny import make_tiny
+from engdiff.redact import REDACTED
+from engdiff.references import EngineReference, FileReference, Reference, StdinReference
+from engdiff.schema.capture import Capture
+from engdiff.schema.files import load_capture, parse
+from engdiff.sources.launch import launch
+from engdiff.sources.order import Order, Outcome, Progress
+
+TINY = "tiny"
+
+ENGDIFF_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
+"""Variables of the shell that engdiff runs in, which would mislead another interpreter."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user said beside the reference. ``like`` is a capture whose command is used again."""
+
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    like: Capture | None = None
+    python: Path | None = None
+    build: str | None = None
+    start_limit_seconds: float | None = None
+    keep_log: Path | None = None
+
+
+def read(reference: FileReference | StdinReference) -> Capture:
+    """The capture in a file or on standard input."""
+    if isinstance(reference, StdinReference):
+        return parse(sys.stdin.read(), "standard input", Capture)
+    return load_capture(reference.path)
+
+
+def acquire(reference: Reference, wishes: Wishes, progress: Progress) -> Outcome:
+    """The capture that a reference names. A failed start is an outcome with its error, not an exception."""
+    if isinstance(reference, EngineReference):
+        return launch(order(reference, wishes, progress), progress)
+    return Outcome(read(reference), None)
+
+
+def order(reference: EngineReference, wishes: Wishes, progress: Progress) -> Order:
+    """Everything a launch needs, with the engine's environment made if it is not there."""
+    engine = engines.get(reference.engine)
+    machine = look()
+    model_given = _model(wishes)
+    environment, because = _environment(engine, reference, wishes, machine, progress)
+    return Order(
+        engine=engine,
+        environment=environment,
+        because=because,
+        model=_model_path(engine, model_given),
+        model_given=model_given,
+        arguments=_arguments(wishes, engine),
+        variables=_variables(wishes, progress),
+        machine=machine,
+        start_limit_seconds=wishes.start_limit_seconds,
+        keep_log=wishes.keep_log,
+    )
+
+
+def _model(wishes: Wishes) -> str:
+    model = wishes.model or (wishes.like.launch.model_given if wishes.like else None)
+    if not model:
+        raise errors.UsageError("no model was given", "add --model PATH_OR_ID, or --model tiny for the bundled one")
+    return model
+
+
+def _model_path(engine: Engine, model: str) -> str:
+    """The path or id for the engine; the bundled model is made on the spot, and a folder is checked."""
+    if model == TINY:
+        return str(getattr(make_tiny(cache_folder() / "models"), engine.model_kind))
+    path = Path(model).expanduser()
+    if (
+        path.is_dir()
+        and engine.model_kind == "hf"
+        and not any((path / n).exists() for n in ("config.json", "params.json"))
+    ):
+        raise errors.UsageError(
+            f"{path}: a folder without config.json", f"{engine.title} wants a Hugging Face model folder or an id"
+        )
+    if path.is_dir() and engine.model_kind == "gguf":
+        raise errors.UsageError(f"{path}: a folder", f"{engine.title} wants a .gguf file")
+    if not path.exists() and engine.model_kind == "gguf":
+        raise errors.UsageError(
+            f"{path}: no such file", f"{engine.title} wants a .gguf file, or --model tiny for the bundled one"
+        )
+    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
+        raise errors.UsageError(f"{path}: no such file or folder", "check --model")
+    return str(path.absolute()) if path.exists() else model
+
+
+def _arguments(wishes: Wishes, engine: Engine) -> tuple[str, ...]:
+    if wishes.arguments or wishes.like is None:
+        return wishes.arguments
+    if wishes.like.identity.engine != engine.name:
+        raise errors.UsageError(
+            f"--like: that capture is of {wishes.like.identity.engine}, whose flags {engine.title} does not know",
+            "give the words for this engine after --",
+        )
+    if any(REDACTED in word for word in wishes.like.launch.arguments):
+        raise errors.UsageError("--like: that command holds a redacted secret", "give the words again after --")
+    return wishes.like.launch.arguments
+
+
+def _variables(wishes: Wishes, progress: Progress) -> dict[str, str]:
+    """The engine's environment: ours, then that of ``like``, then what the user set."""
+    variables = {k: v for k, v in os.environ.items() if k not in ENGDIFF_OWN}
+    for name, value in wishes.like.launch.variables.items() if wishes.like else ():
+        if REDACTED in value:
+            progress(f"note: {name} is redacted in that capture; the value of this shell is used")
+        else:
+            variables[name] = value
+    return {**variables, **wishes.variables}
+
+
+# --- environments -----------------------------------------------------------------------------------------------
+
+
+def _environment(
+    engine: Engine, reference: EngineReference, wishes: Wishes, machine: Machine, progress: Progress
+) -> tuple[Environment, str]:
+    if wishes.python is not None:
+        environment = given(wishes.python, engine.name, engine.distributions)
+        if reference.version and reference.version != environment.version:
+            raise errors.UsageError(
+                f"{wishes.python} has {environment.distribution} {environment.version}, not {reference.version}",
+                f"say {engine.name} without a version to take what is installed there",
+            )
+        return environment, f"installed in {wishes.python}"
+    build = engine.build(machine, wishes.build)
+    version = reference.version or _newest(engine, build)
+    if problem := engine.problem(version, build.distribution, machine):
+        raise errors.WontLoadHere(engine.title, version, problem.because, problem.evidence, problem.instead)
+    try:
+        return provide(engine.recipe(version, build.distribution, machine), progress=progress), build.because
+    except NoSuchRelease:
+        raise _unknown_version(engine, version, build) from None
+
+
+def _newest(engine: Engine, build: Build) -> str:
+    """The newest release on the index; the newest known when the index cannot be listed."""
+    return next(iter(list_versions(build.distribution) or engine.known_versions(build.distribution)))
+
+
+def _unknown_version(engine: Engine, version: str, build: Build) -> errors.UnknownVersion:
+    listed = list_versions(build.distribution) or engine.known_versions(build.distribution)
+    others = [d for d in engine.distributions if d != build.distribution and version in engine.known_versions(d)]
+    note = f" (it exists as `{others[0]}`, which this machine does not take: {build.because})" if others else ""
+    return errors.UnknownVersion(engine.name, version, build.distribution, nearest(version, listed), note)

@@ -1,0 +1,105 @@
+"""The parts of a Capture that are known before the engine says a word: where, with what, and what was asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from engdiff import __version__
+from engdiff.engines.contract import LaunchPlan
+from engdiff.redact import redact_variables, redact_words
+from engdiff.schema.capture import Admission, Capture, Device, Environment, Host, Identity, Launch, Runner
+from engdiff.schema.values import Evidence, Known, Unknown, Value
+from engdiff.sources.order import Order
+
+NOT_STARTED = Unknown(because="the engine was not asked yet")
+
+
+def base_capture(order: Order, plan: LaunchPlan) -> Capture:
+    """Identity and launch, with the rest unknown."""
+    return Capture(
+        identity=_identity(order),
+        launch=_launch(order, plan),
+        native={},
+        settings={},
+        instances=(),
+        runner=Runner(name=NOT_STARTED, because=NOT_STARTED, attention_backend=NOT_STARTED, candidates=NOT_STARTED),
+        admission=Admission(rule=NOT_STARTED, preemption=NOT_STARTED, settings=()),
+        boot=(),
+        notes=order.environment.notes,
+    )
+
+
+def _identity(order: Order) -> Identity:
+    environment = order.environment
+    return Identity(
+        engine=order.engine.name,
+        version=Known(value=environment.version, evidence=Evidence(source="metadata", where=environment.distribution)),
+        commit=Unknown(because="the package does not name its commit"),
+        source="launch",
+        captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        engdiff_version=__version__,
+        host=_host(order),
+        devices=_devices(order),
+        driver=_driver(order),
+        environment=Environment(
+            managed=environment.managed,
+            python=environment.python_version,
+            interpreter=str(environment.python),
+            distribution=environment.distribution,
+            distribution_because=order.because,
+            packages=dict(environment.packages),
+            notes=environment.notes,
+        ),
+    )
+
+
+def _launch(order: Order, plan: LaunchPlan) -> Launch:
+    return Launch(
+        model=order.model,
+        model_given=order.model_given,
+        arguments=redact_words(order.arguments),
+        command=redact_words(plan.argv),
+        native_command=redact_words(plan.native_command),
+        variables=redact_variables(plan.read_variables),
+        added_by_engdiff=dict(plan.added),
+    )
+
+
+def _host(order: Order) -> Host:
+    machine = order.machine
+    return Host(
+        hostname=machine.hostname,
+        os=machine.os,
+        arch=machine.arch,
+        kernel=machine.kernel,
+        glibc=_stated(machine.glibc, "this is not a glibc system"),
+        cpu=_stated(machine.cpu_model, "the system does not name its CPU"),
+        cpu_count=machine.cpu_count,
+        cpu_features=machine.cpu_features,
+        memory_bytes=_stated(machine.memory_bytes, "the system does not state its memory"),
+    )
+
+
+def _stated(value: str | int | None, otherwise: str) -> Value:
+    return (
+        Unknown(because=otherwise)
+        if value is None
+        else Known(value=value, evidence=Evidence(source="machine", where="operating system"))
+    )
+
+
+def _devices(order: Order) -> tuple[Device, ...]:
+    machine = order.machine
+    if machine.gpus and order.uses_gpu:
+        return tuple(
+            Device(kind="gpu", name=g.name, memory_bytes=_stated(g.memory_bytes, "the driver does not say"))
+            for g in machine.gpus
+        )
+    return (Device(kind="cpu", name=machine.cpu_model or "CPU", memory_bytes=_stated(machine.memory_bytes, "unknown")),)
+
+
+def _driver(order: Order) -> Value:
+    machine = order.machine
+    if machine.gpus:
+        return _stated(machine.gpus[0].driver, "the driver does not say")
+    return Unknown(because=machine.gpus_unknown_because or "no GPU was found")

