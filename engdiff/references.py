@@ -48,7 +48,7 @@ def parse(text: str) -> Reference:
             "capture it by launching: engdiff capture ENGINE@VERSION",
         )
     path = Path(text)
-    if path.exists() or text.endswith(_FILE_ENDINGS):
+    if text.endswith(_FILE_ENDINGS) or _is_there(path):
         return FileReference(path)
     match = _ENGINE.match(text)
     if match is None or (match["version"] is not None and not match["version"]):
@@ -58,6 +58,14 @@ def parse(text: str) -> Reference:
     if match["gpu"]:
         raise errors.ReferenceInvalid(
             f"`{text}`: simulating a GPU is not in this version",
-            f"launch it on a machine with that GPU: {match['engine']}@{match['version']}",
+            f"launch it on a machine with that GPU: {text.partition('/')[0]}",
         )
     return EngineReference(match["engine"].lower(), match["version"])
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is something to read; a folder that is named like an engine is none."""
+    try:
+        return path.exists() and not path.is_dir()
+    except (OSError, ValueError):
+        return False  # a name that no file can have

@@ -23,9 +23,8 @@ def format_seconds(seconds: float) -> str:
     """Seconds as ``0.27 s``, ``41 s`` or ``3 min 05 s``."""
     if seconds < 10:
         return f"{seconds:.2f} s"
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 100 else f"{whole // 60} min {whole % 60:02} s"
 
 
 def format_count(count: float) -> str:
@@ -41,8 +40,13 @@ def format_ratio(old: float, new: float) -> str:
         return "—"
     ratio = new / old
     if ratio >= 1.995:
-        return f"×{ratio:.3g}"
+        return f"×{_factor(ratio)}"
     if ratio <= 1 / 1.995:
-        return f"÷{1 / ratio:.3g}"
+        return f"÷{_factor(old / new)}"
     change = (ratio - 1) * 100
     return f"{'+' if change >= 0 else '−'}{abs(change):.1f} %"
+
+
+def _factor(ratio: float) -> str:
+    """Three digits, and never an exponent."""
+    return f"{ratio:.3g}" if ratio < 999.5 else f"{ratio:,.0f}"

@@ -46,7 +46,9 @@ def compare(
     same_engine = old.identity.engine == new.identity.engine
     pair = Pair(old, new, engines.get(new.identity.engine) if same_engine else None, old_label, new_label)
     known = [(found, known_change(found, old, new, pair.engine)) for found in _collect(pair)]
-    ranked = sorted(((informed(found, change), change) for found, change in known), key=lambda one: _rank(one[0]))
+    ranked = sorted(
+        ((informed(found, change, new, pair.engine), change) for found, change in known), key=lambda one: _rank(one[0])
+    )
     findings = [_finding(found, pin_for(found, change, old, new, pair.engine, style)) for found, change in ranked]
     kept, accepted = _split([inherited(finding, findings) for finding in findings], accept)
     native_only, compared, not_native = natives_only(pair.old, pair.new, pair.engine)
@@ -78,11 +80,11 @@ def _collect(pair: Pair) -> Iterator[Found]:
         yield from natives_found(pair.old, pair.new, pair.engine)
 
 
-def _rank(found: Found) -> tuple[bool, int, int, float, str]:
-    """Unasked first, then by what it can cost, then by how much it moved."""
+def _rank(found: Found) -> tuple[bool, bool, int, int, float, str]:
+    """Unasked first, explained first, then by what it can cost, then by how much it moved."""
     old, new = number(found.old), number(found.new)
     size = abs(math.log(new / old)) if old and new and old > 0 and new > 0 else 0.0
-    return found.asked, AREAS.index(found.area), found.rank, -size, found.key
+    return found.asked, not found.explained, AREAS.index(found.area), found.rank, -size, found.key
 
 
 def _finding(found: Found, pin: Pin) -> Finding:
@@ -101,6 +103,7 @@ def _finding(found: Found, pin: Pin) -> Finding:
         evidence=found.evidence,
         pin=pin,
         asked=found.asked,
+        explained=found.explained,
         follows_from=found.follows_from,
     )
 

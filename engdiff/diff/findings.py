@@ -28,9 +28,16 @@ class Found:
     asked: bool = False
     follows_from: tuple[str, ...] = ()
     since: str | None = None
+    inert: bool = False
+    """Whether it is known to have no effect here."""
 
     rank: ClassVar[int] = 1
     """Among findings of one area: 0 comes first."""
+
+    @property
+    def explained(self) -> bool:
+        """Whether engdiff has an account of what it costs."""
+        return True
 
     @property
     def kind(self) -> str:
@@ -180,4 +187,7 @@ class ProcessesChanged(Found):
 class NativeMoved(Found):
     """A leaf of the engine's own configuration that has no canonical name moved."""
 
-    rank = 3
+    @property
+    def explained(self) -> bool:
+        """Only where the engine's knowledge has this very change, or knows that it does nothing here."""
+        return self.since is not None or self.inert

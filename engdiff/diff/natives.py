@@ -43,7 +43,7 @@ def natives_found(old: Capture, new: Capture, engine: Engine) -> Iterator[Found]
             old=Known(value=before),
             new=Known(value=after),
             area=engine.knowledge.area(path.removeprefix(engine.native_root)),
-            why="engdiff has no account of what this costs; the engine's documentation of this option has.",
+            why="engdiff has no account of what this costs.",
         )
 
 

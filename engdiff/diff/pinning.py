@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from engdiff.diff.effect import no_effect
 from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, StartMended, StartRefused
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.tables import Change
@@ -21,17 +22,26 @@ def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None
     if engine is None or not isinstance(before, str) or not isinstance(after, str) or release(after) < release(before):
         return None
     platform = "cuda" if any(d.kind == "gpu" for d in new.identity.devices) else "cpu"
-    return engine.knowledge.change(
-        found.key.removeprefix(engine.native_root), (before, after), platform, plain(found.new)
-    )
+    key = found.key.removeprefix(engine.native_root)
+    settings = {name: plain(setting.final) for name, setting in new.settings.items()}
+    return engine.knowledge.change(key, (before, after), platform, plain(found.new), settings)
 
 
-def informed(found: Found, change: Change | None) -> Found:
-    """The finding with what the engine's knowledge adds: what changed, why it matters, since when."""
+def informed(found: Found, change: Change | None, new: Capture, engine: Engine | None) -> Found:
+    """The finding with what the engine's knowledge adds: what changed, why it matters, since when, and if it acts."""
+    nothing = no_effect(found.key, new, engine) if engine else None
+    if nothing:
+        return replace(
+            found, why=f"No effect here: {nothing}", since=change.since if change else None, area="cosmetic", inert=True
+        )
     if change is None:
         return found
-    why = f"{change.summary[:1].upper()}{change.summary[1:]}".rstrip(".") + ". " + change.matters
+    why = f"{_sentence(change.summary)} {_sentence(change.matters)}"
     return replace(found, why=why, since=change.since, area=change.area or found.area)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
 def pin_for(
@@ -92,18 +102,22 @@ class Commands:
 
 
 def pinned_commands(new: Capture, engine: Engine | None, findings: Sequence[Finding], old_label: str) -> Commands:
-    """The new side's command with the pins of every unasked finding; nothing when there is nothing to pin."""
-    own = [f for f in findings if not f.asked and not f.follows_from]
-    pins = list(dict.fromkeys(f.pin.text for f in own if f.pin.text))
-    if engine is None or not pins:
+    """The new side's command with the pins of every unasked finding that costs something; nothing if none has one."""
+    own = [f.pin for f in findings if not f.asked and not f.follows_from and f.area != "cosmetic"]
+    flags = [w for text in _texts(own, "flags") for w in shlex.split(text)]
+    pinned_variables = _texts(own, "env")
+    if engine is None or not (flags or pinned_variables):
         return Commands(None, None)
-    flags = [w for p in pins if p.startswith("-") for w in shlex.split(p)]
-    variables = [f"{k}={shlex.quote(v)}" for k, v in new.launch.variables.items()]
-    variables += [p for p in pins if not p.startswith("-")]
+    variables = [*(f"{k}={shlex.quote(v)}" for k, v in new.launch.variables.items()), *pinned_variables]
     command = engine.native_command(new.launch.model, (*new.launch.arguments, *flags))
     words = ["engdiff", "diff", old_label, *_reference(new), "--model", new.launch.model_given]
     words += ["--", *new.launch.arguments, *flags] if new.launch.arguments or flags else []
     return Commands(" ".join((*variables, shlex.join(command))), " ".join((*variables, shlex.join(words))))
+
+
+def _texts(pins: Sequence[Pin], style: PinStyle) -> list[str]:
+    """The pins of one style as typed, each once."""
+    return list(dict.fromkeys(p.text for p in pins if p.text and p.style == style))
 
 
 def _reference(capture: Capture) -> tuple[str, ...]:

@@ -79,12 +79,18 @@ def _pool_why(a: Pool, b: Pool) -> str:
     if before is None or after is None or length is None:
         return "It bounds how many tokens can be held at once."
     was = number(a.concurrency_at_tokens)
-    at_old = f"{before:,.4g} requests of {was:,.0f} tokens" if was else f"{before:,.4g} requests"
-    return f"It held {at_old}; now {after:,.4g} requests of {length:,.0f} tokens."
+    at_old = f"{_requests(before)} of {was:,.0f} tokens" if was else _requests(before)
+    return f"It held {at_old}; now {_requests(after)} of {length:,.0f} tokens."
+
+
+def _requests(count: float) -> str:
+    return f"{count:,.0f} requests" if count >= 100 else f"{count:.3g} requests"
 
 
 def _pool_evidence(a: Pool, b: Pool) -> tuple[str, ...]:
-    return tuple(p.bytes.evidence.where for p in (a, b) if isinstance(p.bytes, Known) and p.bytes.evidence)
+    """The log lines that state the sizes, where the log does."""
+    stated = [p.bytes.evidence for p in (a, b) if isinstance(p.bytes, Known) and p.bytes.evidence]
+    return tuple(f"line {e.line}: {' '.join(e.where.split())}" for e in stated if e.source == "log")
 
 
 def _moved_factors(a: Pool, b: Pool) -> tuple[str, ...]:

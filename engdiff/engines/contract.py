@@ -7,6 +7,7 @@ failure) are methods here, each kept in its own file of the engine's package.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,7 +115,9 @@ class Pin:
 
     def text(self) -> str:
         """As a person would type it."""
-        return " ".join(self.words) if self.variable is None else f"{self.variable[0]}={self.variable[1]}"
+        if self.variable is None:
+            return shlex.join(self.words)
+        return f"{self.variable[0]}={shlex.quote(self.variable[1])}"
 
 
 class Engine(Protocol):

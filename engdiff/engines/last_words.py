@@ -27,11 +27,16 @@ SIGNALS = {
 TAIL_LINES = 600
 """A traceback over several processes is long; what went wrong is within its last lines."""
 
+LOWEST_CAUSE = 10
+"""Patterns below this priority match notes, which every log may have; they are no cause."""
+
 
 def explain(patterns: Sequence[FailurePattern], log: str, exit_status: str) -> Cause | None:
     """The most telling pattern that the end of the log matches; else what the signal says; else nothing."""
     lines = log.splitlines()[-TAIL_LINES:]
     for entry in patterns:
+        if entry.priority < LOWEST_CAUSE:
+            continue
         if match := _last_match(entry, lines):
             groups = {name: (value or "?") for name, value in match.groupdict().items()}
             return Cause(entry.cause.format_map(groups).rstrip("."), entry.advice.format_map(groups))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import JsonValue
 
 from engdiff.schema.capture import Origin, Setting
@@ -51,6 +53,16 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right or str(left).lower() == str(right).lower()
     return left == right or (left is not None and right is not None and str(left) == str(right))
+
+
+def lookup(tree: JsonValue | Mapping[str, JsonValue], path: str) -> object:
+    """The value at a dotted path, or :data:`MISSING`."""
+    at: object = tree
+    for name in path.split("."):
+        if not isinstance(at, Mapping) or name not in at:
+            return MISSING
+        at = at[name]
+    return at
 
 
 def exact(value: JsonValue, source: str, where: str, line: int | None = None) -> Known:

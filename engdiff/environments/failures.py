@@ -29,6 +29,7 @@ _NETWORK = (
 )
 _BROKEN = ("Hash mismatch for", "invalid package format", "Failed to read from zip file", "Failed to extract archive")
 _NO_PYTHON = ("No interpreter found for", "Failed to inspect Python interpreter", "No download found for request")
+_PYTHON_DOWNLOAD = re.compile(r"Failed to download \S*/cpython-\d")
 _CONFLICT = ("No solution found when resolving",)
 _SIZE = re.compile(r"^\s*Downloading \S+ \(([\d.]+)(KiB|MiB|GiB)\)")
 _UNITS = {"KiB": KIB, "MiB": MIB, "GiB": GIB}
@@ -36,7 +37,7 @@ _FRAME = re.compile(r"[×│╰─▶├\s]+")
 _LAST = 15  # lines of uv's output in a message
 
 
-class NoSuchRelease(Exception):  # noqa: N818 -- named like the errors that users see
+class NoSuchRelease(Exception):
     """Internal: the distribution has no such release for this machine; the caller knows which it has."""
 
     def __init__(self, distribution: str, version: str, because: str) -> None:
@@ -56,6 +57,9 @@ def failure(output: Sequence[str], recipe: Recipe, folder: Path) -> EngdiffError
         return _failed(f"{what}: no permission to write its environment", output, folder, "set ENGDIFF_CACHE_DIR")
     if _any(_LOGIN, text):
         return _failed(f"{what}: the package index wants a login", output, folder, "check its user name and password")
+    if _any(_NO_PYTHON, text) or _PYTHON_DOWNLOAD.search(text):
+        advice = f"install Python {recipe.python}, or run engdiff with it"
+        return _failed(f"{what}: there is no Python {recipe.python} to run it", output, folder, advice)
     if _any(_NETWORK, text):
         offline = _any(_OFFLINE, text)
         return NoNetwork(what, "uv is set to work offline (UV_OFFLINE)" if offline else _cause(output))
@@ -64,7 +68,6 @@ def failure(output: Sequence[str], recipe: Recipe, folder: Path) -> EngdiffError
         return NoSuchRelease(recipe.distribution, recipe.version, missing)
     for signs, problem, advice in (
         (_BROKEN, "a package arrived damaged", "try again with `uv cache clean` in between"),
-        (_NO_PYTHON, f"there is no Python {recipe.python} to run it", f"install Python {recipe.python}"),
         (_CONFLICT, "its packages cannot be had together", "check the package indexes that pip and uv are set to use"),
     ):
         if _any(signs, text):

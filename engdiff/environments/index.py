@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _UV_INDEX_KEYS = {"index", "index-url", "extra-index-url", "find-links", "no-index"}
+_SYSTEM_UV = Path("/etc/uv/uv.toml")
 _LIST_LIMIT_S = 120.0
 
 
@@ -149,7 +150,7 @@ def _uv_knows_indexes(environ: Mapping[str, str], home: Path) -> bool:
     if _is_true(environ.get("UV_NO_CONFIG", "")):
         return False
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    files = [Path(environ.get("UV_CONFIG_FILE") or config / "uv/uv.toml"), Path("/etc/uv/uv.toml")]
+    files = [Path(environ.get("UV_CONFIG_FILE") or config / "uv/uv.toml"), _SYSTEM_UV]
     return any(_names_indexes(path) for path in files)
 
 

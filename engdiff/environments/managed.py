@@ -111,10 +111,10 @@ class _Making:
         python = sys.executable if self.recipe.python == running else self.recipe.python
         words = ["venv", "--python", python, str(self.folder)]
         result = self._uv(words)
-        if result.code != 0 and python != sys.executable:
-            store.erase(self.folder)
-            result = self._uv([*words, "--managed-python"])
-        if result.code != 0:
+        if result.code == 0:
+            return
+        store.erase(self.folder)
+        if python == sys.executable or self._uv([*words, "--managed-python"]).code != 0:
             raise failures.failure(result.lines, self.recipe, self.folder)
 
     def _settle_torch(self) -> str | None:

@@ -55,22 +55,7 @@ def run(
 
     Raises EnvironmentFailed when uv cannot be found or started. After ``limit_s`` seconds uv is ended (code not 0).
     """
-    folder = cache_folder(cache)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        process = subprocess.Popen(
-            [find_uv(), *words],
-            env={**_environment(folder), **(extra or {})},
-            cwd=folder,  # not the user's: uv would read the settings of a project it finds there
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except OSError as error:
-        raise EnvironmentFailed(f"uv cannot be started: {error}", "pip install --force-reinstall uv") from error
+    process = _start(words, cache_folder(cache), extra or {})
     timer = threading.Timer(limit_s, process.terminate) if limit_s else None
     lines = []
     try:
@@ -85,6 +70,24 @@ def run(
         if timer:
             timer.cancel()
         _end(process)
+
+
+def _start(words: Sequence[str], folder: Path, extra: Mapping[str, str]) -> subprocess.Popen[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return subprocess.Popen(
+            [find_uv(), *words],
+            env={**_environment(folder), **extra},
+            cwd=folder,  # not the user's: uv would read the settings of a project it finds there
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise EnvironmentFailed(f"uv cannot be started: {error}", "pip install --force-reinstall uv") from error
 
 
 def _end(process: subprocess.Popen[str]) -> None:

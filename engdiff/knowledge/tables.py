@@ -24,7 +24,8 @@ class Change:
     """One known change of a default or a behaviour; ``since`` is the first release that has it.
 
     ``pin`` may hold ``{old}``, the old side's value, or a word in capitals that the user must fill in.
-    ``area`` is given where it differs from that of the key: a change without effect is cosmetic.
+    ``area`` is given where it differs from that of the key: a change without effect is cosmetic. ``when`` names
+    canonical settings that must have these values for the change to act.
     """
 
     key: str
@@ -37,14 +38,16 @@ class Change:
     no_pin: str | None = None
     platform: str = "any"
     area: Area | None = None
+    when: Mapping[str, Any] = field(default_factory=dict)
     old_native: str | None = None
     new_native: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def explains(self, value: object) -> bool:
-        """Whether this change led to ``value``; one that names no single new value may have."""
+    def explains(self, value: object, settings: Mapping[str, object]) -> bool:
+        """Whether this change led to ``value`` under these other settings; what it does not name it leaves open."""
         stated = self.extra.get("new")
-        return stated is None or str(stated).lower() == str(value).lower()
+        fits = stated is None or str(stated).lower() == str(value).lower()
+        return fits and all(settings.get(key) == wanted for key, wanted in self.when.items())
 
     @property
     def pin_is_complete(self) -> bool:
@@ -86,6 +89,19 @@ class FailurePattern:
     priority: int = DEFAULT_PRIORITY
     multiline: bool = False
     unless: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a setting acts at all.
+
+    ``needs`` is a canonical setting that is on, ``group:KIND`` for a cache group of that kind, ``device:gpu``, or
+    ``native:PATH`` for a leaf that holds something. ``says`` is the sentence when it is not so.
+    """
+
+    pattern: str
+    needs: str
+    says: str
 
 
 @dataclass(frozen=True)
@@ -141,15 +157,20 @@ class Knowledge:
             derived_from=tuple(entry.get("derived_from", ())),
         )
 
-    def change(self, key: str, versions: tuple[str, str], platform: str, new_value: object) -> Change | None:
-        """The newest known change of ``key`` between the two versions, on this platform, that explains the new value."""
+    def change(
+        self, key: str, versions: tuple[str, str], platform: str, new_value: object, settings: Mapping[str, object]
+    ) -> Change | None:
+        """The newest known change of ``key`` between two versions that explains its new value.
+
+        ``platform`` and ``settings`` (canonical key to value) are those of the new side.
+        """
         low, high = sorted(map(release, versions))
         between = [
             change
             for change in self._changes_by_key.get(key, ())
             if change.platform in ("any", platform)
             and low < release(change.since) <= high
-            and change.explains(new_value)
+            and change.explains(new_value, settings)
         ]
         return max(between, key=lambda change: release(change.since), default=None)
 
@@ -163,6 +184,16 @@ class Knowledge:
             for key in filter(None, keys):
                 index.setdefault(key, []).append(change)
         return index
+
+    def acts_if(self, key: str) -> Condition | None:
+        """The condition under which a change of this key or native leaf has any effect; ``None``: it always may."""
+        return next((c for c in self._conditions if fnmatchcase(key, c.pattern)), None)
+
+    @cached_property
+    def _conditions(self) -> tuple[Condition, ...]:
+        return tuple(
+            Condition(row["pattern"], row["if"], row["says"]) for row in self._read("acts.toml").get("acts", ())
+        )
 
     def renamed(self, old_version: str, new_version: str) -> dict[str, str]:
         """Old native path to new one, for leaves that only moved between the two versions (older first)."""

@@ -40,8 +40,9 @@ def nearest(wanted: str, known: Iterable[str], count: int = 3) -> tuple[str, ...
         return tuple(ordered[-count:])
     below = [v for v in ordered if Version(v) < Version(wanted)]
     above = [v for v in ordered if Version(v) > Version(wanted)]
-    take_above = min(len(above), max(1, count - len(below[-(count - 1) :])))
-    return tuple(below[-(count - take_above) :] + above[:take_above])
+    take_above = min(len(above), max(1, count - len(below)))
+    take_below = min(len(below), count - take_above)
+    return tuple(below[len(below) - take_below :] + above[:take_above])
 
 
 def _parses(text: str) -> bool:

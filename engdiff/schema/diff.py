@@ -38,8 +38,9 @@ class Pin(Frozen):
 class Finding(Frozen):
     """One thing that moved. ``headline`` is a whole sentence; ``why`` says what it costs or gives.
 
-    ``asked``: the two command lines differ in it, so the user asked for it. ``follows_from`` names the
-    findings that explain this one.
+    ``asked``: the two command lines differ in it, so the user asked for it. ``explained``: engdiff has an account
+    of what it costs; a leaf of the native configuration may have none. ``follows_from`` names the findings that
+    decide this one.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Finding(Frozen):
     evidence: tuple[str, ...] = ()
     pin: Pin
     asked: bool = False
+    explained: bool = True
     follows_from: tuple[str, ...] = ()
 
 
@@ -110,7 +112,7 @@ class Accepted(Frozen):
 
 
 class Diff(Frozen):
-    """The whole answer. ``findings`` are ranked: unasked before asked, costly areas first."""
+    """The whole answer. ``findings`` are ranked: unasked first, explained first, costly areas first."""
 
     document: Literal["diff"] = "diff"
     schema_version: int = DIFF_SCHEMA

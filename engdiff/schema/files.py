@@ -45,10 +45,11 @@ def parse(text: str, name: str, model: type[Document]) -> Document:
     if not isinstance(data, dict) or "schema_version" not in data:
         raise errors.DocumentForeign(name, kind, "JSON of another kind")
     if data.get("document") != kind:
-        raise errors.DocumentForeign(name, kind, f"a {data.get('document')}")
+        other = data.get("document")
+        raise errors.DocumentForeign(name, kind, f"a {other}" if other in NEWEST else "JSON of another kind")
     version = data["schema_version"]
-    if not isinstance(version, int):
-        raise errors.DocumentInvalid(name, "schema_version", "is not a whole number")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise errors.DocumentInvalid(name, "schema_version", "is not a whole number from 1 on")
     if version > NEWEST[kind]:
         raise errors.DocumentTooNew(name, version, NEWEST[kind])
     try:
@@ -63,9 +64,22 @@ def parse_json(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        if (text.lstrip()[:1] in ("{", "[") and error.pos >= len(text.rstrip()) - 1) or "Unterminated" in error.msg:
+        if _breaks_off(text, error):
             raise errors.DocumentTruncated(name, error.lineno) from None
         raise errors.DocumentNotJson(name, error.lineno, error.colno) from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or nesting without end
+        raise errors.DocumentNotJson(name, 1, 1) from None
+
+
+def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the parser ran into the end: nothing, half a word or half a string is left."""
+    if "Unterminated" in error.msg:
+        return True
+    rest = text[error.pos :].rstrip()
+    return text.lstrip()[:1] in ("{", "[") and (len(rest) < 2 or any(w.startswith(rest) for w in _WORDS))
+
+
+_WORDS = ("true", "false", "null")
 
 
 def dump(document: BaseModel) -> str:
@@ -75,13 +89,18 @@ def dump(document: BaseModel) -> str:
 
 def check_output(path: Path, *, force: bool) -> None:
     """Refuse an output that cannot be written before any work is done for it."""
-    if path.exists() and not force:
-        raise errors.OutputExists(path)
     folder = path.parent
-    if not folder.is_dir():
-        raise errors.OutputUnwritable(path, f"the folder {folder} does not exist")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise errors.OutputUnwritable(path, "it is a folder" if path.is_dir() else f"no permission in {folder}")
+    try:
+        if path.is_dir():
+            raise errors.OutputUnwritable(path, "it is a folder")
+        if path.exists() and not force:
+            raise errors.OutputExists(path)
+        if not folder.is_dir():
+            raise errors.OutputUnwritable(path, f"the folder {folder} does not exist")
+    except OSError as error:  # a name too long, or a folder that may not be entered
+        raise errors.OutputUnwritable(path, error.strerror or str(error)) from None
+    if not os.access(folder, os.W_OK):
+        raise errors.OutputUnwritable(path, f"no permission in {folder}")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,6 +13,10 @@ measured: observed while it ran. fitted: from other measurements."""
 Source = Literal["probe", "endpoint", "log", "command", "metadata", "machine", "rule"]
 
 
+REPEAT_RELATIVE = 0.02
+"""How much a measured number may differ between two launches of the same thing and still say the same."""
+
+
 class Frozen(BaseModel):
     """Base of every part of a document: immutable, and strict about unknown keys."""
 

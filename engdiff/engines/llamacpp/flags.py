@@ -85,6 +85,8 @@ class Flag:
     whole: bool = True
     factor: int = 1
     length: int | None = None
+    most: int | None = None
+    fill: float = 0
     broadcast: bool = False
     separator: str = ","
     prefix: tuple[str, ...] = ()
@@ -416,12 +418,11 @@ def _numbers(flag: Flag, text: str) -> JsonValue:
     given = [_real(flag, word) for word in re.split(r"[,/]+", text)]
     if flag.whole and any(value != int(value) for value in given):
         raise ValueError(f"`{text}` holds a number that is not whole")
-    length = flag.length or len(given)
-    if len(given) > length:
-        raise ValueError(f"{len(given)} numbers are more than the {length} that fit")
-    rest = given[0] if flag.broadcast and len(given) == 1 else 0.0
-    padded = given + [rest] * (length - len(given))
-    return [int(v) * flag.factor for v in padded] if flag.whole else [v * flag.factor for v in padded]
+    if flag.most is not None and len(given) > flag.most:
+        raise ValueError(f"{len(given)} numbers are more than the {flag.most} that are taken")
+    rest = given[0] if flag.broadcast and len(given) == 1 else flag.fill
+    padded = given + [rest] * ((flag.length or 0) - len(given))
+    return [int(value) * flag.factor for value in padded] if flag.whole else [float(value) for value in padded]
 
 
 def _file_text(_flag: Flag, text: str) -> JsonValue:
@@ -565,9 +566,9 @@ def _join_numbers(flag: Flag, value: JsonValue) -> str | None:
     numbers = [v for v in value if isinstance(v, (int, float))]
     if flag.broadcast and len(set(numbers)) == 1:
         numbers = numbers[:1]
-    while len(numbers) > 1 and not numbers[-1]:
+    while len(numbers) > 1 and flag.length and numbers[-1] == flag.fill * flag.factor:
         numbers.pop()
-    return ",".join(str(v // flag.factor if isinstance(v, int) else v / flag.factor) for v in numbers)
+    return ",".join(str(v // flag.factor if flag.whole else float(v)) for v in numbers)
 
 
 def _join_map(_flag: Flag, value: JsonValue) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
-from engdiff.engines.layers import MISSING, exact, settle
+from engdiff.engines.layers import MISSING, exact, lookup, settle
 from engdiff.engines.llamacpp import admission, memory
 from engdiff.engines.llamacpp.launch import translate
 from engdiff.engines.llamacpp.log import Fact, LogFacts, parse
@@ -110,16 +110,6 @@ def _native(server: Tree, props: Tree, log: LogFacts) -> dict[str, JsonValue]:
         "build": server.get("build_info"),
         "cpu_backend": server.get("system_info"),
     }
-
-
-def lookup(tree: JsonValue, path: str) -> object:
-    """The value at a dotted path, or :data:`MISSING`."""
-    at: object = tree
-    for name in path.split("."):
-        if not isinstance(at, dict) or name not in at:
-            return MISSING
-        at = at[name]
-    return at
 
 
 # --- settings ---------------------------------------------------------------------------------------------------

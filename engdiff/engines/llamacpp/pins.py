@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from engdiff.engines.contract import Pin, PinStyle
-from engdiff.engines.layers import MISSING
+from engdiff.engines.layers import MISSING, lookup
 from engdiff.engines.llamacpp import flags
-from engdiff.engines.llamacpp.normalize import KNOWLEDGE, lookup
+from engdiff.engines.llamacpp.normalize import KNOWLEDGE
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import plain
 from engdiff.units import MIB

@@ -67,10 +67,20 @@ def assign(params: Any, path: Any, value: Any) -> None:
     holder = params
     for name in parents:
         holder = getattr(holder, name)
-    current = getattr(holder, leaf)
+    setattr(holder, leaf, converted(leaf, getattr(holder, leaf), value))
+
+
+def converted(leaf: Any, current: Any, value: Any) -> Any:
+    """The value in the type of the field: enum members by name, also in a list, and adapters as objects."""
     if isinstance(current, enum.Enum) and isinstance(value, str):
-        value = type(current)[value]
-    setattr(holder, leaf, value)
+        return type(current)[value]
+    if isinstance(current, list) and current and isinstance(current[0], enum.Enum):
+        return [type(current[0])[name] for name in value]
+    if leaf == "lora_adapters":
+        import xllamacpp
+
+        return [xllamacpp.CommonAdapterLoraInfo(**adapter) for adapter in value]
+    return value
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from engdiff.schema.capture import Group, Pool, Term
-from engdiff.schema.values import Evidence, Known, Unknown, Value, number
+from engdiff.schema.values import REPEAT_RELATIVE, Evidence, Known, Unknown, Value, number
 
 Tree = dict[str, Any]
 
@@ -91,7 +91,7 @@ def _cpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
             ),
             *_pool_and_rest(core, "KV cache space"),
         )
-    consumed = Known(value=int(limit.value) - int(budget.value), basis="engine rule")  # type: ignore[arg-type]
+    consumed = Known(value=int(limit.value) - int(budget.value), basis="measured")  # type: ignore[arg-type]
     return (
         Term(name="memory of the node", kind="capacity", bytes=total),
         Term(
@@ -187,21 +187,23 @@ def balanced(terms: tuple[Term, ...], limit: str) -> tuple[Term, ...]:
     )
 
 
-def pool(core: Tree) -> tuple[Pool, ...]:
-    """The KV pool from the scheduler's configuration."""
+def pool(core: Tree, terms: tuple[Term, ...]) -> tuple[Pool, ...]:
+    """The KV pool from the scheduler's configuration; ``terms`` is the ledger that it is the remainder of."""
     kv = core.get("kv") or {}
     if "num_blocks" not in kv:
         return ()
     config = core.get("config") or {}
     longest = (config.get("model_config") or {}).get("max_model_len")
-    concurrency = known(kv.get("max_concurrency"), "get_max_concurrency_for_kv_cache_config", "exact")
+    explicit = isinstance((config.get("cache_config") or {}).get("kv_cache_memory_bytes"), int)
+    basis = "exact" if explicit else "measured"
+    concurrency = known(kv.get("max_concurrency"), "get_max_concurrency_for_kv_cache_config", basis)
     groups = tuple(_group(g) for g in kv.get("groups") or () if isinstance(g, dict) and "spec" in g)
     blocks = [size for g in groups if (size := number(g.block_tokens)) is not None]
     return (
         Pool(
             name="KV cache",
-            bytes=known(kv.get("tensor_bytes"), "sum of kv_cache_config.kv_cache_tensors", "exact"),
-            blocks=known(kv.get("num_blocks"), "kv_cache_config.num_blocks", "exact"),
+            bytes=_bounded(known(kv.get("tensor_bytes"), "sum of kv_cache_config.kv_cache_tensors", basis), terms),
+            blocks=known(kv.get("num_blocks"), "kv_cache_config.num_blocks", basis),
             block_tokens=known(min(blocks, default=None), "kv_cache_groups[].kv_cache_spec.block_size", "exact"),
             tokens=_tokens(concurrency, longest),
             max_concurrency=concurrency,
@@ -211,13 +213,24 @@ def pool(core: Tree) -> tuple[Pool, ...]:
     )
 
 
+def _bounded(size: Value, terms: tuple[Term, ...]) -> Value:
+    """The pool with the bounds that the measured lines of its ledger leave it: they differ from launch to launch."""
+    measured = [number(t.bytes) for t in terms if t.kind == "use"]
+    bytes_ = number(size)
+    if not isinstance(size, Known) or bytes_ is None or size.basis != "measured":
+        return size
+    play = REPEAT_RELATIVE * sum(use for use in measured if use is not None)
+    return size.model_copy(update={"low": bytes_ - play, "high": bytes_ + play})
+
+
 def _tokens(concurrency: Value, longest: object) -> Value:
     """Tokens as concurrency x longest request: what vLLM prints from 0.20 on, computed the same for every version."""
     if isinstance(concurrency, Known) and isinstance(longest, int):
         evidence = Evidence(
             source="rule", where="int(max_concurrency x max_model_len), vllm/v1/core/kv_cache_utils.py from 0.20"
         )
-        return Known(value=int(float(concurrency.value) * longest), basis="engine rule", evidence=evidence)  # type: ignore[arg-type]
+        basis = "measured" if concurrency.basis == "measured" else "engine rule"
+        return Known(value=int(float(concurrency.value) * longest), basis=basis, evidence=evidence)  # type: ignore[arg-type]
     return Unknown(because="maximum concurrency is not known")
 
 

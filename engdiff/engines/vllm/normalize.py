@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
-from engdiff.engines.layers import MISSING, exact, settle
+from engdiff.engines.layers import MISSING, exact, lookup, settle
 from engdiff.engines.vllm import admission, log, memory
 from engdiff.knowledge.tables import Knowledge, Names
 from engdiff.process.supervise import ProcessFact
@@ -97,16 +97,6 @@ def _native(core: Tree, arguments: Tree) -> dict[str, JsonValue]:
     }
 
 
-def lookup(tree: JsonValue, path: str) -> object:
-    """The value at a dotted path, or :data:`~engdiff.engines.layers.MISSING`."""
-    at: object = tree
-    for name in path.split("."):
-        if not isinstance(at, dict) or name not in at:
-            return MISSING
-        at = at[name]
-    return at
-
-
 # --- settings ---------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +156,7 @@ def _from_variable(text: str, unit: str | None) -> JsonValue:
     if unit == "GiB":
         try:
             return round(float(text) * GIB)
-        except ValueError:
+        except (ValueError, OverflowError):
             return text
     return text
 
@@ -216,12 +206,13 @@ def _instance(observed: Observed, core: Tree, workers: list[Tree]) -> Instance:
 def _rank(core: Tree, worker: Tree, text: str) -> Rank:
     parallel = worker.get("parallel") or {}
     device = str(worker.get("device"))
+    terms = memory.ledger(core, worker)
     return Rank(
         tp=int(parallel.get("rank") or 0),
         dp=int(parallel.get("data_parallel_rank") or 0),
         device="cpu" if device == "None" else device,
-        ledger=memory.ledger(core, worker),
-        pools=memory.pool(core),
+        ledger=terms,
+        pools=memory.pool(core, terms),
         graphs=_graphs(core, worker, text),
     )
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from engdiff.engines.contract import Pin, PinStyle
-from engdiff.engines.layers import MISSING
-from engdiff.engines.vllm.normalize import KNOWLEDGE, lookup
+from engdiff.engines.layers import MISSING, lookup
+from engdiff.engines.vllm.normalize import KNOWLEDGE
 from engdiff.knowledge.tables import Names
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import plain
@@ -47,18 +47,22 @@ def _flag_pin(names: Names, value: Any, new: Capture) -> Pin | None:
     """By the table's syntax where it has one, else by what the new version's own parser says of the flag."""
     if isinstance(names.pin, Mapping):
         written = names.pin.get("true" if value is True else "false")
-        return _words(written) if written and isinstance(value, bool) else None
+        return _written(written, value) if written and isinstance(value, bool) else None
     if names.pin is not None:
-        return _words(names.pin.format(value=_nested(value)))
+        return _written(names.pin, value)
     return _by_parser(names.arg, value, new) if names.arg else None
 
 
-def _words(text: str) -> Pin | None:
-    words = shlex.split(text)
-    if words and words[0].startswith("-"):
-        return Pin(style="flags", words=tuple(words))
-    name, equals, value = text.partition("=")
-    return Pin(style="env", variable=(name, value)) if equals else None
+def _written(syntax: str, value: Any) -> Pin | None:
+    """The syntax with the value in it; it is split first, so that a space or a quote in the value stays in its word."""
+    if not syntax.startswith("-"):
+        name, equals, text = syntax.partition("=")
+        return Pin(style="env", variable=(name, text.format(value=_text(value)))) if equals else None
+    words: list[str] = []
+    for word in shlex.split(syntax):
+        several = word == "{value}" and isinstance(value, list)
+        words += map(_text, value) if several else [word.format(value=_nested(value))]
+    return Pin(style="flags", words=tuple(words))
 
 
 def _by_parser(dest: str, value: Any, new: Capture) -> Pin | None:
@@ -105,8 +109,8 @@ def _leaf_pin(path: str, old: Capture, new: Capture) -> Pin | None:
 
 
 def _nested(value: Any) -> str:
-    """A value inside a dotted or JSON flag."""
-    return json.dumps(value) if isinstance(value, list | dict) else _text(value)
+    """A value inside a dotted or JSON flag: booleans as true and false."""
+    return json.dumps(value) if isinstance(value, list | dict | bool) else _text(value)
 
 
 def _text(value: Any) -> str:
