@@ -2,7 +2,7 @@
 
 A message says what happened and names the file, key or line; the advice says what to do next.
 Exit codes (see README): 0 fine, 1 differs, 2 wrong usage or input, 3 inconclusive, 4 the engine
-failed, 5 the machine is unfit, 130 interrupted.
+failed, 5 the machine is unfit, 70 a defect of engdiff, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ EXIT_USAGE = 2
 EXIT_INCONCLUSIVE = 3
 EXIT_ENGINE_FAILED = 4
 EXIT_UNFIT = 5
+EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
 
 
@@ -128,7 +129,9 @@ class UnknownEngine(UsageError):
 
     def __init__(self, name: str, known: Sequence[str], nearest: str | None = None) -> None:
         hint = f"did you mean `{nearest}`? " if nearest else ""
-        super().__init__(f"no engine is called `{name}`", f"{hint}engines: {', '.join(known)}")
+        super().__init__(
+            f"no engine is called `{name}`, and there is no such file", f"{hint}engines: {', '.join(known)}"
+        )
 
 
 class UnknownVersion(UsageError):

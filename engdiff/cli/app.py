@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import click
 import typer
 
 from engdiff import __version__, errors
 from engdiff.cli import capture, diff, doctor, env, schema, show
 from engdiff.cli.words import EngineWords
+from engdiff.redact import redact_text
 
 app = typer.Typer(
     name="engdiff",
@@ -23,12 +25,37 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("capture")(capture.capture)
-app.command("diff")(diff.diff)
-app.command("show")(show.show)
-app.add_typer(env.app, name="env")
-app.command("doctor")(doctor.doctor)
-app.command("schema")(schema.schema)
+
+def _exits(verb: Callable[..., int]) -> Callable[..., None]:
+    """The verb with its result as the exit code; Ctrl-C becomes an error like any other."""
+
+    @functools.wraps(verb)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            code = verb(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise errors.Interrupted("interrupted; what engdiff had started was stopped") from None
+        raise typer.Exit(code)
+
+    return wrapped
+
+
+VERBS: tuple[tuple[str, Callable[..., int]], ...] = (
+    ("capture", capture.capture),
+    ("diff", diff.diff),
+    ("show", show.show),
+    ("doctor", doctor.doctor),
+    ("schema", schema.schema),
+)
+for name, verb in VERBS:
+    app.command(name)(_exits(verb))
+
+environments = typer.Typer(
+    help="Environments that engdiff made, one per engine and version.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(environments, name="env")
+for name, verb in (("list", env.list_), ("remove", env.remove), ("prune", env.prune)):
+    environments.command(name)(_exits(verb))
 
 
 def _version(wanted: bool) -> None:
@@ -55,15 +82,9 @@ def run(argv: list[str]) -> int:
     """Run one command line; words after the first ``--`` belong to the engine and are not parsed here."""
     own, engine_words = _split(argv)
     try:
-        result = app(args=own, prog_name="engdiff", standalone_mode=False, obj=EngineWords(engine_words))
-    except click.exceptions.Abort:
-        return errors.EXIT_INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return errors.EXIT_USAGE
-    except KeyboardInterrupt:
-        print("interrupted; the engine and everything it started were stopped", file=sys.stderr)  # noqa: T201
-        return errors.EXIT_INTERRUPTED
+        app(args=own, prog_name="engdiff", obj=EngineWords(engine_words))
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else errors.EXIT_FINE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return errors.EXIT_FINE
@@ -72,7 +93,24 @@ def run(argv: list[str]) -> int:
 
         print_error(error)
         return error.exit_code
-    return result if isinstance(result, int) else errors.EXIT_FINE
+    except Exception as error:  # noqa: BLE001 - the one broad except: whatever it is, the user gets a sentence and a file
+        return _defect(error)
+    return errors.EXIT_FINE
+
+
+def _defect(error: Exception) -> int:
+    """A fault of engdiff's own: one sentence, and the details in a file for a bug report."""
+    import tempfile
+    import traceback
+
+    handle, path = tempfile.mkstemp(prefix="engdiff-defect-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(redact_text("".join(traceback.format_exception(error))))
+    sys.stderr.write(
+        f"error: engdiff itself failed ({type(error).__name__}: {redact_text(str(error))})\n"
+        f"   this is a defect of engdiff; please report it with {path}\n"
+    )
+    return errors.EXIT_DEFECT
 
 
 def _split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:

@@ -6,12 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="Environments that engdiff made, one per engine and version.", no_args_is_help=True, rich_markup_mode=None
-)
 
-
-@app.command("list")
 def list_() -> int:
     """List them: size on disk, what removing would free, when each was last used."""
     from engdiff.environments.store import environments, environments_folder
@@ -22,7 +17,6 @@ def list_() -> int:
     return 0
 
 
-@app.command("remove")
 def remove(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="ENGINE@VERSION, or a name from the list.")],
 ) -> int:
@@ -35,7 +29,6 @@ def remove(
     return 0
 
 
-@app.command("prune")
 def prune(
     days: Annotated[float, typer.Option("--days", min=0, help="Remove what was not used for so many days.")] = 30.0,
 ) -> int:

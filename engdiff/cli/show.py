@@ -17,7 +17,8 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON, in the newest schema.")] = False,
 ) -> int:
     """Print one capture for reading."""
-    from engdiff.errors import UsageError
+    from engdiff import engines
+    from engdiff.errors import DocumentMissing, UsageError
     from engdiff.references import EngineReference, parse
     from engdiff.report.capture_terminal import print_capture
     from engdiff.report.console import stdout
@@ -28,6 +29,8 @@ def show(
     words.refuse("show")
     reference = parse(capture)
     if isinstance(reference, EngineReference):
+        if reference.engine not in engines.names():
+            raise DocumentMissing(capture)
         raise UsageError(
             f"`{capture}` is an engine, not a capture",
             f"make one first: engdiff capture {capture} --model tiny -o FILE",
