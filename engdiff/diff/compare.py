@@ -10,7 +10,8 @@ from engdiff import engines
 from engdiff.diff.accept import Acceptance
 from engdiff.diff.findings import Found
 from engdiff.diff.ground import machine_moves, package_moves
-from engdiff.diff.natives import natives_found, natives_only
+from engdiff.diff.native import Leaves
+from engdiff.diff.natives import leaves, natives_found, natives_only
 from engdiff.diff.parts import parts_found
 from engdiff.diff.pinning import informed, inherited, known_change, pin_for, pinned_commands
 from engdiff.diff.pools import pool_waterfalls, pools_found
@@ -29,8 +30,7 @@ class Pair:
     old: Capture
     new: Capture
     engine: Engine | None
-    old_label: str
-    new_label: str
+    native: Leaves | None
 
 
 def compare(
@@ -44,14 +44,15 @@ def compare(
 ) -> Diff:
     """The Diff of two captures. Pure: the same two give the same Diff."""
     same_engine = old.identity.engine == new.identity.engine
-    pair = Pair(old, new, engines.get(new.identity.engine) if same_engine else None, old_label, new_label)
+    engine = engines.get(new.identity.engine) if same_engine else None
+    pair = Pair(old, new, engine, leaves(old, new, engine) if engine else None)
     known = [(found, known_change(found, old, new, pair.engine)) for found in _collect(pair)]
     ranked = sorted(
         ((informed(found, change, new, pair.engine), change) for found, change in known), key=lambda one: _rank(one[0])
     )
     findings = [_finding(found, pin_for(found, change, old, new, pair.engine, style)) for found, change in ranked]
     kept, accepted = _split([inherited(finding, findings) for finding in findings], accept)
-    native_only, compared, not_native = natives_only(pair.old, pair.new, pair.engine)
+    native_only, compared, not_native = natives_only(pair.native, pair.engine)
     commands = pinned_commands(pair.new, pair.engine, kept, old_label)
     return Diff(
         old=_side(old, old_label),
@@ -77,7 +78,7 @@ def _collect(pair: Pair) -> Iterator[Found]:
     yield from pools_found(pair.old, pair.new)
     yield from settings_found(pair.old, pair.new, pair.engine)
     if pair.engine:
-        yield from natives_found(pair.old, pair.new, pair.engine)
+        yield from natives_found(pair.native, pair.engine)
 
 
 def _rank(found: Found) -> tuple[bool, bool, int, int, float, str]:

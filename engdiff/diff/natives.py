@@ -33,9 +33,8 @@ def leaves(old: Capture, new: Capture, engine: Engine) -> Leaves | None:
     )
 
 
-def natives_found(old: Capture, new: Capture, engine: Engine) -> Iterator[Found]:
+def natives_found(found: Leaves | None, engine: Engine) -> Iterator[Found]:
     """A finding for every leaf that both sides have with different values."""
-    found = leaves(old, new, engine)
     for path, (before, after) in found.changed.items() if found else ():
         yield NativeMoved(
             key=path,
@@ -48,12 +47,11 @@ def natives_found(old: Capture, new: Capture, engine: Engine) -> Iterator[Found]
 
 
 def natives_only(
-    old: Capture, new: Capture, engine: Engine | None
+    found: Leaves | None, engine: Engine | None
 ) -> tuple[tuple[NativeLeaf, ...], int, tuple[NotCompared, ...]]:
     """Leaves that one side has alone, how many were compared, and why if none were."""
     if engine is None:
         return (), 0, ()
-    found = leaves(old, new, engine)
     if found is None:
         return (), 0, (NotCompared(what="native configuration", because="one side never resolved one"),)
 

@@ -70,7 +70,7 @@ class Identity(Frozen):
 
 
 class Launch(Frozen):
-    """What the user asked for, redacted. ``arguments``: the words after ``--``; ``variables``: what the engine reads."""
+    """What the user asked for, redacted. ``arguments``: words after ``--``; ``variables``: those the engine reads."""
 
     model: str
     model_given: str
