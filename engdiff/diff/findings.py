@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from engdiff.knowledge.settings import Area
 from engdiff.schema.capture import Origin
-from engdiff.schema.values import Known, Unknown
+from engdiff.schema.values import Known, Unknown, plain
 from engdiff.schema.wording import ratio, show
 
 
@@ -172,8 +172,8 @@ class AdmissionChanged(Found):
     """Requests are let in or thrown out by another rule."""
 
     def headline(self) -> str:
-        """The new rule."""
-        return f"{self.name} changed: now {show(self.new)}"
+        """The new rule, whole: the difference may be in its last words."""
+        return f"{self.name} changed: now {plain(self.new)}"
 
 
 class ProcessesChanged(Found):

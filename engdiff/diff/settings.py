@@ -26,7 +26,7 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
         a, b = old.settings.get(key), new.settings.get(key)
         if a and b:
             yield from _moved(info, a, b, follows.get(key, ()), old, new)
-        elif a and a.configured and not new.failure and engine:
+        elif a and engine and not new.failure and _unheard(a, new, engine):
             yield SettingGone(
                 key=key,
                 name=_name(info),
@@ -37,6 +37,15 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
                 why=info.why,
                 old_origin=a.origin,
             )
+
+
+def _unheard(setting: Setting, new: Capture, engine: Engine) -> bool:
+    """Whether the user set it and the new version takes the word or variable for nothing else."""
+    if setting.configured is None or setting.configured.evidence is None:
+        return False
+    written_as = setting.configured.evidence.where
+    names = engine.knowledge.names(str(plain(new.identity.version))).values()
+    return written_as not in {word for n in names for word in (n.flag, n.variable)}
 
 
 def _follows(new: Capture, engine: Engine | None) -> dict[str, tuple[str, ...]]:
@@ -56,7 +65,7 @@ def _moved(
 ) -> Iterator[Found]:
     if isinstance(a.final, Unknown) or isinstance(b.final, Unknown) or equal(a.final, b.final):
         return
-    cls, asked = _kind(a, b)
+    cls, asked = _kind(a, b, same_words=_words(old) == _words(new))
     yield cls(
         key=info.key,
         name=_name(info),
@@ -78,10 +87,14 @@ def _key_moved(key: str, old: Capture, new: Capture) -> bool:
     return bool(a and b and isinstance(a.final, Known) and isinstance(b.final, Known) and not equal(a.final, b.final))
 
 
-def _kind(a: Setting, b: Setting) -> tuple[type[Found], bool]:
+def _words(capture: Capture) -> object:
+    """Everything the user wrote."""
+    return capture.launch.arguments, capture.launch.variables, capture.launch.model_given
+
+
+def _kind(a: Setting, b: Setting, *, same_words: bool) -> tuple[type[Found], bool]:
     """Which kind of finding, and whether the user asked for it by writing two different things."""
-    wrote_a, wrote_b = plain(a.configured), plain(b.configured)
-    if not same(wrote_a, wrote_b):
+    if not same_words and not same(plain(a.configured), plain(b.configured)):
         return SettingChanged, True
     if b.origin == "forced" and a.origin != "forced":
         return PolicyForced, False
