@@ -111,12 +111,15 @@ def settings(observed: Observed, core: Tree, arguments: Tree, workers: list[Tree
     found: dict[str, Setting] = {}
     for key, names in KNOWLEDGE.names(observed.request.version).items():
         value = lookup(config, names.native) if names.native else MISSING
-        if value is MISSING:
+        resolved: Known | Unknown = Unknown(because="this version's configuration does not hold it")
+        if value is not MISSING:
+            resolved = exact(_clean(value), "probe", f"VllmConfig.{names.native}")
+        elif key not in effective:
             continue
         found[key] = settle(
             configured=_configured(names, explicit, observed.plan.read_variables),
             declared=_declared(names, declared),
-            resolved=exact(_clean(value), "probe", f"VllmConfig.{names.native}"),
+            resolved=resolved,
             effective=effective.get(key),
             native=names.native,
         )
