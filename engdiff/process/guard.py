@@ -35,6 +35,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _REQUESTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK_S = 0.5  # how often new names of shared memory are looked for
+_ORPHANED_S = (1.5, 1.5, 3.0)  # limits when engdiff is gone: nobody reads results any more, so there is no time to give
 _GRACE_S = 2.0  # what an engine's processes get to end by themselves, once their main process has
 
 
@@ -168,7 +169,8 @@ class Guard:
     def _stop(self) -> None:
         """Ask, terminate, kill: each step only for what the one before has left alive."""
         began = time.monotonic()
-        ask_s, terminate_s, kill_s = self.order["limits"]
+        orphaned = self._inbox is None
+        ask_s, terminate_s, kill_s = _ORPHANED_S if orphaned else self.order["limits"]
         step = "none"
         self.memory.note(self.tree.living())
         if self.engine_lives and not self.kill_wanted:
