@@ -114,10 +114,14 @@ class OutputExists(OutputRefused):
 
 
 class OutputUnwritable(OutputRefused):
-    """No permission, no folder, or no space."""
+    """No permission, no folder, or no space. ``kept`` is where the result was saved instead."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: cannot be written: {why}", "give -o a folder that exists, is yours, and has space")
+    def __init__(self, path: Path, why: str, kept: Path | None = None) -> None:
+        advice = (
+            f"nothing is lost: it is in {kept}" if kept else "give -o a folder that exists, is yours, and has space"
+        )
+        super().__init__(f"{path}: cannot be written: {why}", advice)
+        self.why = why
 
 
 class ReferenceInvalid(UsageError):
@@ -156,7 +160,7 @@ class WontLoadHere(EngdiffError):
     exit_code = EXIT_UNFIT
 
     def __init__(self, engine: str, version: str, because: str, evidence: str, instead: str) -> None:
-        super().__init__(f"{engine} {version} cannot load on this machine: {because} ({evidence})", instead)
+        super().__init__(f"{engine} {version} is not started here: {because} ({evidence})", instead)
 
 
 class EnvironmentFailed(EngdiffError):

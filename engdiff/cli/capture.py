@@ -42,7 +42,7 @@ def capture(
     from engdiff.report.console import stderr, stdout
     from engdiff.report.errors import print_error
     from engdiff.report.progress import Progress
-    from engdiff.schema.files import check_output, dump, load_capture, write_text
+    from engdiff.schema.files import check_output, dump, load_capture, write_somewhere
     from engdiff.schema.values import plain
     from engdiff.sources.acquire import Wishes, acquire
 
@@ -72,10 +72,9 @@ def capture(
         None if json or not sys.stdout.isatty() else _free_name(made.identity.engine, plain(made.identity.version))
     )
     if target:
-        write_text(target, dump(made))
-        stderr().print(
-            f"{'partial capture' if outcome.error else 'capture'} written to {target}", style="quiet", soft_wrap=True
-        )
+        written = write_somewhere(target, dump(made))
+        what = "partial capture" if outcome.error else "capture"
+        stderr().print(f"{what} written to {written}", style="quiet", soft_wrap=True)
     if json or target is None:
         sys.stdout.write(dump(made))
     elif outcome.error is None:

@@ -123,6 +123,20 @@ def write_text(path: Path, text: str) -> None:
             os.unlink(partial)  # noqa: PTH108
 
 
+def write_somewhere(path: Path, text: str) -> Path:
+    """Write to ``path``, or to the temporary folder when that is full or forbidden: a launch is too dear to lose.
+
+    Raises :class:`~engdiff.errors.OutputUnwritable` that says where the text was kept.
+    """
+    try:
+        write_text(path, text)
+    except errors.OutputUnwritable as error:
+        kept = Path(tempfile.gettempdir()) / f"engdiff-{os.getpid()}-{path.name}"
+        write_text(kept, text)
+        raise errors.OutputUnwritable(path, error.why, kept) from None
+    return path
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

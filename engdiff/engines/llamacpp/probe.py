@@ -32,7 +32,10 @@ def main(plan_file: Any) -> None:
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, leave)
     configured = plain(params) if plan["observe"] else None
-    server = xllamacpp.Server(params)
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError as error:
+        sys.exit(f"xllamacpp: {error}")
     listening = getattr(server, "listening_address", None)
     if not listening:
         sys.exit("this version of xllamacpp does not listen on HTTP (it does from 0.2.7 on)")
