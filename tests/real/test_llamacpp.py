@@ -147,7 +147,9 @@ def serve(folder: Path, *, observe: bool) -> dict[str, Any]:
             body = json.dumps({"prompt": "the engine", "n_predict": 24, "temperature": 0}).encode()
             ask = urllib.request.Request(f"{base}/completion", body, {"content-type": "application/json"})
             with urllib.request.urlopen(ask) as answer, urllib.request.urlopen(f"{base}/props") as props:
-                return {"answer": json.load(answer)["content"], "props": json.load(props)}
+                seen = json.load(props)
+                seen.pop("media_marker", None)  # drawn anew at each start
+                return {"answer": json.load(answer)["content"], "props": seen}
         finally:
             server.terminate()
 

@@ -29,13 +29,13 @@ def main(plan_file: Any) -> None:
     defaults = plain(params) if plan["observe"] else None
     for path, value in plan["fields"].items():
         assign(params, path, value)
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, leave)
+    leave_when_asked()
     configured = plain(params) if plan["observe"] else None
     try:
         server = xllamacpp.Server(params)
     except RuntimeError as error:
         sys.exit(f"xllamacpp: {error}")
+    leave_when_asked()  # again: old builds put handlers of their own in place, which do not end this process
     listening = getattr(server, "listening_address", None)
     if not listening:
         sys.exit("this version of xllamacpp does not listen on HTTP (it does from 0.2.7 on)")
@@ -50,6 +50,12 @@ def main(plan_file: Any) -> None:
         })  # fmt: skip
     while True:
         time.sleep(3600)
+
+
+def leave_when_asked() -> None:
+    """End on SIGINT and SIGTERM."""
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, leave)
 
 
 def leave(*_: object) -> NoReturn:
