@@ -11,7 +11,8 @@ from typing import Literal
 from engdiff import engines
 from engdiff.engines.contract import Engine
 from engdiff.environments import uvtool
-from engdiff.environments.index import list_versions, uv_settings
+from engdiff.environments.index import uv_settings
+from engdiff.environments.listing import list_versions
 from engdiff.environments.store import cache_folder
 from engdiff.errors import EngdiffError
 from engdiff.machine import Machine, look

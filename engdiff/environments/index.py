@@ -19,12 +19,10 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import platformdirs
-from packaging.version import InvalidVersion, Version
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _UV_INDEX_KEYS = {"index", "index-url", "extra-index-url", "find-links", "no-index"}
 _SYSTEM_UV = Path("/etc/uv/uv.toml")
-_LIST_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def uv_settings(environ: Mapping[str, str] | None = None, home: Path | None = No
     arguments: tuple[str, ...] = ()
     notes: list[str] = []
     if not _uv_knows_indexes(environ, home):
-        if _is_true(pip.get("no-index", "")):
+        if is_true(pip.get("no-index", "")):
             arguments = ("--no-index",)
         else:
             variables |= _indexes(pip, notes)
@@ -138,7 +136,8 @@ def _pip_files(environ: Mapping[str, str], home: Path) -> list[Path]:
     return files + ([Path(named).expanduser()] if named else [])
 
 
-def _is_true(word: str) -> bool:
+def is_true(word: str) -> bool:
+    """Whether a variable of pip or uv that holds this word is switched on."""
     return word.strip().lower() in {"1", "true", "yes", "on", "y", "t"}
 
 
@@ -147,7 +146,7 @@ def _uv_knows_indexes(environ: Mapping[str, str], home: Path) -> bool:
     names = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
     if any(environ.get(name) for name in names):
         return True
-    if _is_true(environ.get("UV_NO_CONFIG", "")):
+    if is_true(environ.get("UV_NO_CONFIG", "")):
         return False
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     files = [Path(environ.get("UV_CONFIG_FILE") or config / "uv/uv.toml"), _SYSTEM_UV]
@@ -160,52 +159,3 @@ def _names_indexes(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return bool(_UV_INDEX_KEYS & (data.keys() | data.get("pip", {}).keys()))
-
-
-def list_versions(distribution: str, *, python: str | None = None, cache: Path | None = None) -> tuple[str, ...]:
-    """List the releases that can be installed here, newest first, without pre-releases; empty when it cannot be told.
-
-    pip is asked, run by uv, because it knows all of the user's settings by itself. ``python`` is the version whose
-    wheels count (``3.11``).
-    """
-    from engdiff.environments import uvtool  # which itself needs the settings above
-
-    words = [
-        "tool",
-        "run",
-        *uv_settings().arguments,
-        "--quiet",
-        *(["--python", python] if python else []),
-        "--from",
-        "pip",
-    ]
-    words += ["pip", "index", "versions", "--only-binary", ":all:", distribution]
-    result = uvtool.run(words, cache=cache, extra=_for_pip(os.environ), limit_s=_LIST_LIMIT_S)
-    listed = [line for line in result.lines if line.strip().startswith("Available versions:")]
-    if result.code != 0 or not listed:
-        return ()
-    found = listed[0].partition(":")[2].replace(",", " ").split()
-    return tuple(str(version) for version in sorted(_releases(found), reverse=True))
-
-
-def _releases(words: Iterable[str]) -> Iterable[Version]:
-    for word in words:
-        try:
-            version = Version(word)
-        except InvalidVersion:
-            continue
-        if not version.is_prerelease:
-            yield version
-
-
-def _for_pip(environ: Mapping[str, str]) -> dict[str, str]:
-    """Tell pip what the user told only uv."""
-    pairs = {
-        "PIP_INDEX_URL": environ.get("UV_DEFAULT_INDEX") or environ.get("UV_INDEX_URL"),
-        "PIP_EXTRA_INDEX_URL": environ.get("UV_INDEX") or environ.get("UV_EXTRA_INDEX_URL"),
-        "PIP_FIND_LINKS": (environ.get("UV_FIND_LINKS") or "").replace(",", " "),
-        "PIP_NO_INDEX": "1" if _is_true(environ.get("UV_OFFLINE", "")) else None,
-        "PIP_RETRIES": "1",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
-    return {name: value for name, value in pairs.items() if value and name not in environ}

@@ -98,6 +98,8 @@ class Guard:
                 self._stop()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+            if self._inbox is None and self.order.get("scratch"):
+                shutil.rmtree(self.order["scratch"], ignore_errors=True)
 
     def _catch_signals(self) -> None:
         """Turn signals into bytes on a pipe. Handlers, not SIG_IGN: that would be inherited by the engine."""

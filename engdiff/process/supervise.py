@@ -45,13 +45,17 @@ _LIMITS = StopLimits()
 
 @dataclass(frozen=True)
 class EngineCommand:
-    """What to start. ``env`` is the complete environment, but TMPDIR, which will be a private folder."""
+    """What to start. ``env`` is the complete environment, but TMPDIR, which will be a private folder.
+
+    ``scratch`` is a folder of engdiff's own for this run: the guard removes it when engdiff dies before it could.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     log: Path
     stop_limits_s: StopLimits = _LIMITS
+    scratch: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,7 @@ class RunningEngine:
             "env": dict(self._command.env),
             "cwd": str(self._command.cwd),
             "limits": self._command.stop_limits_s,
+            "scratch": str(self._command.scratch) if self._command.scratch else None,
         }
         self._send(json.dumps(order))
         self._wait_for("started", _START_S)

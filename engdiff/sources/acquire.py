@@ -12,7 +12,7 @@ from engdiff import engines, errors
 from engdiff.engines.contract import Build, Engine
 from engdiff.environments.failures import NoSuchRelease
 from engdiff.environments.given import given
-from engdiff.environments.index import list_versions
+from engdiff.environments.listing import list_versions
 from engdiff.environments.managed import provide
 from engdiff.environments.recipe import Environment
 from engdiff.environments.store import cache_folder

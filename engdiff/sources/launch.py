@@ -51,7 +51,9 @@ def _launch_in(folder: Path, order: Order, progress: Progress) -> Outcome:
         port=free_port(),
     )
     plan = order.engine.plan(request)
-    command = EngineCommand(argv=plan.argv, env=dict(plan.environ), cwd=Path.cwd(), log=folder / "engine.log")
+    command = EngineCommand(
+        argv=plan.argv, env=dict(plan.environ), cwd=Path.cwd(), log=folder / "engine.log", scratch=folder
+    )
     started_at = time.time()
     progress(f"{order.called}: starting")
     with running(command) as engine:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from engdiff.environments import index, uvtool
-from engdiff.environments.index import IndexSettings, list_versions, pip_options, redact_url, uv_settings
+from engdiff.environments.index import IndexSettings, pip_options, redact_url, uv_settings
+from engdiff.environments.listing import list_versions
 
 BEST = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
 

@@ -18,12 +18,12 @@ _CONTEXT = re.compile(
     r"^llama_context: (?P<name>n_\w+|causal_attn|flash_attn|kv_unified|freq_base|freq_scale)\s*= (?P<value>\S+)$"
 )
 _BUFFER = re.compile(
-    r"^\w+:\s+(?P<device>\S+)\s+(?P<what>model|output|KV|RS|compute) buffer size\s*=\s+(?P<mib>[\d.]+) MiB"
+    r"^\w+:\s+(?P<device>\S+)\s+(?P<what>model|output|KV|RS|compute) buffer size\s*=\s+(?P<mib>\d+\.?\d*) MiB"
 )
 _KV = re.compile(
-    r"^llama_kv_cache\w*: size =\s*(?P<mib>[\d.]+) MiB \(\s*(?P<cells>\d+) cells,\s*(?P<layers>\d+) layers,"
+    r"^llama_kv_cache\w*: size =\s*(?P<mib>\d+\.?\d*) MiB \(\s*(?P<cells>\d+) cells,\s*(?P<layers>\d+) layers,"
     r"\s*(?P<seqs>\d+)(?:/\s*(?P<streams>\d+))? seqs\),"
-    r" K \((?P<k>\w+)\):\s*(?P<k_mib>[\d.]+) MiB, V \((?P<v>\w+)\):\s*(?P<v_mib>[\d.]+) MiB"
+    r" K \((?P<k>\w+)\):\s*(?P<k_mib>\d+\.?\d*) MiB, V \((?P<v>\w+)\):\s*(?P<v_mib>\d+\.?\d*) MiB"
 )
 _MODEL = re.compile(r"^print_info: (?P<name>[\w .]+?)\s*= (?P<value>.+)$")
 _FACTS = tuple(
@@ -45,7 +45,7 @@ _FACTS = tuple(
         "host_total_mib": r"MiB of host memory vs\. (\d+) MiB of total host memory",
         "load_mode": r"loading model tensors, this can take a while\.\.\. \((.+)\)",
         "graph_nodes": r"graph nodes\s+= (\d+)",
-        "fitting_seconds": r"fitting params to free memory took ([\d.]+) seconds",
+        "fitting_seconds": r"fitting params to free memory took (\d+\.?\d*) seconds",
     }.items()
 )
 

@@ -15,18 +15,18 @@ PREFIX = re.compile(
 )
 
 SECONDS = {
-    "load weights": re.compile(r"^Loading weights took (?P<seconds>[\d.]+) seconds"),
-    "compile": re.compile(r"torch\.compile (?:takes|took) (?P<seconds>[\d.]+) s in total"),
-    "capture graphs": re.compile(r"^Graph capturing finished in (?P<seconds>[\d.]+) secs"),
+    "load weights": re.compile(r"^Loading weights took (?P<seconds>\d+\.?\d*) seconds"),
+    "compile": re.compile(r"torch\.compile (?:takes|took) (?P<seconds>\d+\.?\d*) s in total"),
+    "capture graphs": re.compile(r"^Graph capturing finished in (?P<seconds>\d+\.?\d*) secs"),
     "profile, allocate KV, warm up": re.compile(
-        r"^init engine \(profile, create kv cache, warmup model\) took (?P<seconds>[\d.]+) s"
+        r"^init engine \(profile, create kv cache, warmup model\) took (?P<seconds>\d+\.?\d*) s"
     ),
 }
 """Boot phases that vLLM times itself; of several lines the last one holds."""
 
-GRAPH_GIB = re.compile(r"^Graph capturing finished in [\d.]+ secs, took (?P<gib>-?[\d.]+) GiB")
+GRAPH_GIB = re.compile(r"^Graph capturing finished in \d+\.?\d* secs, took (?P<gib>-?\d+\.?\d*) GiB")
 RUNNER_FALLBACK = re.compile(r"[Mm]odel [Rr]unner [Vv]2 .*using the [Vv]1 model runner instead")
-CONSUMED_GIB = re.compile(r"(?P<gib>[\d.]+) GiB memory was consumed by non-kv usages")
+CONSUMED_GIB = re.compile(r"(?P<gib>\d+\.?\d*) GiB memory was consumed by non-kv usages")
 
 
 @dataclass(frozen=True)
