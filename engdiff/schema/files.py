@@ -75,6 +75,8 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
     """Whether the parser ran into the end: nothing, half a word or half a string is left."""
     if "Unterminated" in error.msg:
         return True
+    if error.msg.startswith("Extra data"):
+        return False
     rest = text[error.pos :].rstrip()
     return text.lstrip()[:1] in ("{", "[") and (len(rest) < 2 or any(w.startswith(rest) for w in _WORDS))
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engdiff.engines.llamacpp import flags
-from engdiff.engines.llamacpp.flags import Flag, FlagError, JsonValue, flag_for, render, render_env, translate
+from engdiff.engines.llamacpp.flags import Flag, FlagError, flag_for, render, render_env, translate
+from engdiff.engines.llamacpp.flags.table import JsonValue
 
 OLDEST, NEWEST = "0.2.7", "2026.10.11549"
 VERSIONS = (OLDEST, "0.2.11", "0.2.14", "2026.5.9093", "2026.8.10229", "2026.9.11063", NEWEST)
