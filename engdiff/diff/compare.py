@@ -131,6 +131,8 @@ def _side(capture: Capture, label: str) -> Side:
         captured_at=capture.identity.captured_at,
         model=capture.launch.model_given,
         started=capture.failure is None,
+        arguments=capture.launch.arguments,
+        variables=capture.launch.variables,
     )
 
 

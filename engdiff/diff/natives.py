@@ -15,8 +15,8 @@ from engdiff.schema.values import Known, plain
 
 
 def leaves(old: Capture, new: Capture, engine: Engine) -> Leaves | None:
-    """The comparison of the two native trees; ``None`` when one side has none."""
-    if not old.native or not new.native:
+    """The comparison of the two native trees; ``None`` when one side did not start and so never resolved all of it."""
+    if not old.native or not new.native or old.failure or new.failure:
         return None
     versions = [str(plain(c.identity.version)) for c in (old, new)]
     covered = frozenset(
@@ -53,7 +53,11 @@ def natives_only(
     if engine is None:
         return (), 0, ()
     if found is None:
-        return (), 0, (NotCompared(what="native configuration", because="one side never resolved one"),)
+        return (
+            (),
+            0,
+            (NotCompared(what="native configuration", because="one side did not start, so it was never resolved"),),
+        )
 
     def leaf(path: str, side: str, value: JsonValue) -> NativeLeaf:
         area = engine.knowledge.area(path.removeprefix(engine.native_root))

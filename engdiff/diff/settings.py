@@ -18,15 +18,20 @@ NOT_DECISIONS = frozenset({"model.path"})
 
 
 def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterator[Found]:
-    """A finding for every canonical setting that moved, and for every one that the user set and that is gone."""
+    """A finding for every canonical setting that moved, and for every one that the user set and that is gone.
+
+    Where one side did not start, only what the user wrote differently: the rest was never resolved.
+    """
+    started = not old.failure and not new.failure
     follows = _follows(new, engine)
     for key, info in registry().items():
         if key in NOT_DECISIONS:
             continue
         a, b = old.settings.get(key), new.settings.get(key)
         if a and b:
-            yield from _moved(info, a, b, follows.get(key, ()), old, new)
-        elif a and engine and not new.failure and _unheard(a, new, engine):
+            moved = _moved(info, a, b, follows.get(key, ()), old, new)
+            yield from (found for found in moved if started or found.asked)
+        elif a and engine and started and _unheard(a, new, engine):
             yield SettingGone(
                 key=key,
                 name=_name(info),

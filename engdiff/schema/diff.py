@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from engdiff.schema.capture import Origin
 from engdiff.schema.values import Frozen, Value
@@ -25,6 +25,8 @@ class Side(Frozen):
     captured_at: str
     model: str
     started: bool
+    arguments: tuple[str, ...] = ()
+    variables: dict[str, str] = Field(default_factory=dict)
 
 
 class Pin(Frozen):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from engdiff import errors
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
@@ -46,7 +47,9 @@ def parse(text: str, name: str, model: type[Document]) -> Document:
         raise errors.DocumentForeign(name, kind, "JSON of another kind")
     if data.get("document") != kind:
         other = data.get("document")
-        raise errors.DocumentForeign(name, kind, f"a {other}" if other in NEWEST else "JSON of another kind")
+        raise errors.DocumentForeign(name, kind, f"a {other}" if other in tuple(NEWEST) else "JSON of another kind")
+    if not _is_utf8(data, text):
+        raise errors.DocumentInvalid(name, kind, "holds half a character (a lone surrogate)")
     version = data["schema_version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise errors.DocumentInvalid(name, "schema_version", "is not a whole number from 1 on")
@@ -71,6 +74,17 @@ def parse_json(text: str, name: str) -> Any:
         raise errors.DocumentNotJson(name, 1, 1) from None
 
 
+def _is_utf8(data: Any, text: str) -> bool:
+    """Whether every text in ``data`` can be written again; only an escape can bring in half a character."""
+    if "\\ud" not in text.lower():
+        return True
+    try:
+        json.dumps(data, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
     """Whether the parser ran into the end: nothing, half a word or half a string is left."""
     if "Unterminated" in error.msg:
@@ -86,7 +100,11 @@ _WORDS = ("true", "false", "null")
 
 def dump(document: BaseModel) -> str:
     """The document as JSON text, indented, with a newline at the end."""
-    return document.model_dump_json(indent=1) + "\n"
+    try:
+        return document.model_dump_json(indent=1) + "\n"
+    except PydanticSerializationError:  # a variable or a path whose bytes are no UTF-8: half characters become ?
+        text = json.dumps(document.model_dump(), indent=1, ensure_ascii=False)
+        return text.encode("utf-8", "replace").decode("utf-8") + "\n"
 
 
 def check_output(path: Path, *, force: bool) -> None:

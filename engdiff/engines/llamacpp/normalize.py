@@ -54,7 +54,7 @@ EFFECTIVE_IN_FACTS = {
 
 def capture(observed: Observed, base: Capture) -> Capture:
     """``base`` with everything that the probe, the endpoints and the log say."""
-    server: Tree = observed.probe.get("server") or {}  # type: ignore[assignment]
+    server: Tree = observed.probe.get("server") or observed.probe.get("parameters") or {}  # type: ignore[assignment]
     log = parse(observed.log)
     props = _json(observed.endpoints.get("props"))
     return base.model_copy(

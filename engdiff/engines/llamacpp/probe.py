@@ -26,11 +26,12 @@ def main(plan_file: Any) -> None:
 
     imported = time.time()
     params = xllamacpp.CommonParams()
-    defaults = plain(params) if plan["observe"] else None
+    told = {"defaults": plain(params), "version": metadata.version("xllamacpp"), "python": sys.version.split()[0]}
     for path, value in plan["fields"].items():
         assign(params, path, value)
     leave_when_asked()
-    configured = plain(params) if plan["observe"] else None
+    if plan["observe"]:  # before the start, so that a start that fails is known as well
+        write(plan["out"], "parameters", {**told, "resolved": plain(params)})
     try:
         server = xllamacpp.Server(params)
     except RuntimeError as error:
@@ -40,12 +41,12 @@ def main(plan_file: Any) -> None:
     if not listening:
         sys.exit("this version of xllamacpp does not listen on HTTP (it does from 0.2.7 on)")
     if plan["observe"]:
-        write(Path(plan["out"]), {
-            "version": metadata.version("xllamacpp"),
+        write(plan["out"], "server", {
+            **told,
+            "resolved": plain(params),
             "build_info": plain(getattr(xllamacpp, "BUILD_INFO", None)),
             "system_info": xllamacpp.get_system_info() if hasattr(xllamacpp, "get_system_info") else None,
-            "defaults": defaults, "configured": configured, "resolved": plain(params),
-            "listening": str(listening), "python": sys.version.split()[0],
+            "listening": str(listening),
             "times": {"started": started, "imported": imported, "listening": time.time()},
         })  # fmt: skip
     while True:
@@ -63,11 +64,11 @@ def leave(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def write(out: Any, facts: Any) -> None:
-    """Write ``server.json`` atomically."""
-    partial = out / "server.partial"
+def write(out: Any, name: Any, facts: Any) -> None:
+    """Write ``name.json`` atomically."""
+    partial = Path(out) / f"{name}.partial"
     partial.write_text(json.dumps(facts), encoding="utf-8")
-    partial.replace(out / "server.json")
+    partial.replace(Path(out) / f"{name}.json")
 
 
 def assign(params: Any, path: Any, value: Any) -> None:
