@@ -50,7 +50,7 @@ def parse(text: str) -> Reference:
     path = Path(text)
     if text.endswith(_FILE_ENDINGS) or _is_there(path):
         return FileReference(path)
-    match = _ENGINE.match(text)
+    match = _ENGINE.fullmatch(text)
     if match is None or (match["version"] is not None and not match["version"]):
         raise errors.ReferenceInvalid(
             f"`{text}` is neither a file nor ENGINE@VERSION", "examples: old.json, vllm@0.32.0, llamacpp, -"

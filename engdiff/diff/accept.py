@@ -43,6 +43,8 @@ def load_acceptances(path: Path) -> tuple[Acceptance, ...]:
         raise UsageError(
             f"{path}: not TOML: {error}", "an accept file holds [[accept]] entries with key and reason"
         ) from None
+    if unknown := sorted(data.keys() - {"accept"}):
+        raise UsageError(f"{path}: unknown key `{unknown[0]}`", "write each entry under its own [[accept]] line")
     rows = data.get("accept", [])
     if not isinstance(rows, list):
         raise UsageError(f"{path}: `accept` is not a list of tables", "write each entry under its own [[accept]] line")

@@ -1,32 +1,75 @@
-"""Whether a setting that moved has any effect on this machine, with this model and these other settings."""
+"""Whether a setting that moved has any effect on this machine, with this model and these other settings.
+
+What a setting can need, in an engine's ``acts.toml``:
+
+- ``KEY``: this canonical setting is on; ``!KEY``: it is off or unset; ``KEY=VALUE``; ``KEY>NUMBER``
+- ``device:KIND``, ``group:KIND`` (a cache group), ``runner:NAME``
+- ``native:PATH``: this leaf of the engine's own configuration holds something
+
+What a capture does not say never makes a move harmless.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
 from engdiff.engines.contract import Engine
-from engdiff.engines.layers import MISSING, lookup
+from engdiff.engines.layers import MISSING, lookup, same
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import plain
+from engdiff.schema.values import Unknown, number, plain
 
 OFF: tuple[object, ...] = (None, False, "", "none", "None", [], {})
+
+_SETTING = re.compile(r"(?P<not>!?)(?P<key>[\w.]+)(?:(?P<relation>[=>])(?P<operand>.*))?")
 
 
 def no_effect(key: str, new: Capture, engine: Engine) -> str | None:
     """The sentence that says why a move of ``key`` does nothing here; ``None`` when it may do something."""
-    condition = engine.knowledge.acts_if(key.removeprefix(engine.native_root))
-    if condition is None or _holds(condition.needs, new, engine):
-        return None
-    return condition.says
+    for condition in engine.knowledge.acts_if(key.removeprefix(engine.native_root)):
+        if not any(_holds(need, new, engine) for need in condition.needs):
+            return condition.says
+    return None
 
 
-def _holds(needs: str, new: Capture, engine: Engine) -> bool:
-    kind, colon, name = needs.partition(":")
+def _holds(need: str, new: Capture, engine: Engine) -> bool:
+    """Whether one need is met; what the capture does not say counts as met."""
+    kind, colon, name = need.partition(":")
     if not colon:
-        setting = new.settings.get(kind)
-        return setting is None or plain(setting.final) not in OFF
+        return _setting_holds(need, new)
     if kind == "device":
         return any(device.kind == name for device in new.identity.devices)
     if kind == "group":
         groups = [g for i in new.instances for r in i.ranks for p in r.pools for g in p.groups]
         return not groups or any(group.kind == name for group in groups)
-    value = lookup(new.native, f"{engine.native_root}{name}")
+    if kind == "runner":
+        return isinstance(new.runner.name, Unknown) or new.runner.name.value == name
+    return _leaf_holds(new.native, f"{engine.native_root}{name}")
+
+
+def _setting_holds(need: str, new: Capture) -> bool:
+    """``KEY``, ``!KEY``, ``KEY=VALUE`` or ``KEY>NUMBER``, of a canonical setting."""
+    match = _SETTING.fullmatch(need)
+    assert match is not None, need
+    setting = new.settings.get(match["key"])
+    if setting is None or isinstance(setting.final, Unknown):
+        return True
+    value = plain(setting.final)
+    if match["not"]:
+        return value in OFF
+    if match["relation"] == "=":
+        return same(value, match["operand"])
+    if match["relation"] == ">":
+        size = number(setting.final)
+        return size is None or size > float(match["operand"])
+    return value not in OFF
+
+
+def _leaf_holds(native: Mapping[str, JsonValue], path: str) -> bool:
+    """Whether the leaf holds something; one that is not there holds nothing, unless nothing was read at all."""
+    if not native:
+        return True
+    value = lookup(native, path)
     return value is not MISSING and value not in OFF

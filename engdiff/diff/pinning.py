@@ -11,6 +11,7 @@ from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, StartMended, 
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.tables import Change
 from engdiff.knowledge.versions import release
+from engdiff.redact import REDACTED
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Finding, Pin
 from engdiff.schema.values import plain
@@ -87,7 +88,7 @@ def inherited(finding: Finding, findings: Sequence[Finding]) -> Finding:
 
 def _no_pin(found: Found) -> str:
     if isinstance(found, MemoryMoved):
-        return "no setting of its own; the settings that moved decide it"
+        return "no setting of its own; libraries and settings that moved decide it"
     if isinstance(found, NativeMoved):
         return "this version has no flag of that name"
     return "no flag or variable of this version restores it"
@@ -108,7 +109,8 @@ def pinned_commands(new: Capture, engine: Engine | None, findings: Sequence[Find
     pinned_variables = _texts(own, "env")
     if engine is None or not (flags or pinned_variables):
         return Commands(None, None)
-    variables = [*(f"{k}={shlex.quote(v)}" for k, v in new.launch.variables.items()), *pinned_variables]
+    kept = {k: v for k, v in new.launch.variables.items() if REDACTED not in v}
+    variables = [*(f"{k}={shlex.quote(v)}" for k, v in kept.items()), *pinned_variables]
     command = engine.native_command(new.launch.model, (*new.launch.arguments, *flags))
     words = ["engdiff", "diff", old_label, *_reference(new), "--model", new.launch.model_given]
     words += ["--", *new.launch.arguments, *flags] if new.launch.arguments or flags else []

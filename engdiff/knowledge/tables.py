@@ -93,14 +93,13 @@ class FailurePattern:
 
 @dataclass(frozen=True)
 class Condition:
-    """When a setting acts at all.
+    """When a setting acts at all: when one of ``needs`` holds. ``says`` is the sentence when none does.
 
-    ``needs`` is a canonical setting that is on, ``group:KIND`` for a cache group of that kind, ``device:gpu``, or
-    ``native:PATH`` for a leaf that holds something. ``says`` is the sentence when it is not so.
+    What can be needed is said in :mod:`engdiff.diff.effect`.
     """
 
     pattern: str
-    needs: str
+    needs: tuple[str, ...]
     says: str
 
 
@@ -185,15 +184,13 @@ class Knowledge:
                 index.setdefault(key, []).append(change)
         return index
 
-    def acts_if(self, key: str) -> Condition | None:
-        """The condition under which a change of this key or native leaf has any effect; ``None``: it always may."""
-        return next((c for c in self._conditions if fnmatchcase(key, c.pattern)), None)
+    def acts_if(self, key: str) -> tuple[Condition, ...]:
+        """The conditions that must all hold for a change of this key or native leaf to have any effect."""
+        return tuple(c for c in self._conditions if fnmatchcase(key, c.pattern))
 
     @cached_property
     def _conditions(self) -> tuple[Condition, ...]:
-        return tuple(
-            Condition(row["pattern"], row["if"], row["says"]) for row in self._read("acts.toml").get("acts", ())
-        )
+        return tuple(_condition(row) for row in self._read("acts.toml").get("acts", ()))
 
     def renamed(self, old_version: str, new_version: str) -> dict[str, str]:
         """Old native path to new one, for leaves that only moved between the two versions (older first)."""
@@ -229,6 +226,11 @@ class Knowledge:
         areas: Mapping[str, Area] = self._noise.get("areas", {})
         best = max((p for p in areas if path == p or path.startswith(p + ".")), key=len, default=None)
         return areas[best] if best else "cosmetic"
+
+
+def _condition(row: Mapping[str, Any]) -> Condition:
+    needs = row["if"]
+    return Condition(row["pattern"], (needs,) if isinstance(needs, str) else tuple(needs), row["says"])
 
 
 def _failure(row: Mapping[str, Any]) -> FailurePattern:

@@ -3,126 +3,127 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.rule import Rule
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from engdiff.knowledge.settings import AREAS, registry
-from engdiff.report.wording import ORIGINS
-from engdiff.schema.capture import Capture, Pool, Rank, Setting
+from engdiff.report.page import GAP, INDENT, Page
+from engdiff.report.wording import ORIGINS, count, shortened
+from engdiff.schema.capture import Capture, Pool, Process, Rank, Setting
 from engdiff.schema.values import Known, Unknown, Value, number, plain
 from engdiff.schema.wording import show
 from engdiff.units import format_bytes, format_seconds
 
-LONGEST_WARNING = 200
+LONGEST_WARNING = 160
+LONGEST_ORIGIN = len("not set by you")
+WIDEST_VALUE = 16
+"""Values longer than this push their origin aside instead of setting the column for all."""
 
 
 def print_capture(capture: Capture, console: Console, *, everything: bool = False) -> None:
     """Print the capture; ``everything`` includes settings that nobody moved from their defaults."""
-    console.print(_heading(capture))
-    console.print(Text(shlex.join(capture.launch.native_command), style="pin"), soft_wrap=True)
-    console.print()
-    if capture.failure:
-        console.print(_failure(capture))
-    for rank in _ranks(capture):
-        console.print(_memory(rank))
-    console.print(_settings(capture, everything))
-    console.print(_decisions(capture))
-    console.print(_rest(capture))
+    page = Page(console)
+    _heading(page, capture)
+    page.whole(Text(shlex.join(capture.launch.native_command), style="pin"))
+    _failure(page, capture)
+    for rank in (rank for instance in capture.instances for rank in instance.ranks):
+        _memory(page, rank)
+    _settings(page, capture, everything)
+    _decisions(page, capture)
+    _boot(page, capture)
+    _warnings(page, capture, everything)
+    _pairs(page, "Set by engdiff", capture.launch.added_by_engdiff)
+    if capture.notes:
+        page.section("Notes")
+        for note in capture.notes:
+            _item(page, note)
 
 
-def _ranks(capture: Capture) -> list[Rank]:
-    return [rank for instance in capture.instances for rank in instance.ranks]
-
-
-def _heading(capture: Capture) -> RenderableType:
+def _heading(page: Page, capture: Capture) -> None:
     identity, host = capture.identity, capture.identity.host
-    where = f"{plain(host.cpu) or 'CPU'}, {host.cpu_count} CPUs"
+    where = f"{plain(host.cpu) or 'CPU'}, {count(host.cpu_count, 'CPU')}"
     devices = ", ".join(d.name for d in identity.devices if d.kind == "gpu") or where
-    lines = [
+    environment = identity.environment
+    page.rule()
+    page.line(
         Text.assemble(
-            (f"{identity.engine} {plain(identity.version) or '?'}", "title"), f"   model {capture.launch.model_given}"
-        ),
-        Text(f"{identity.environment.distribution}: {identity.environment.distribution_because}", style="quiet"),
-        Text(
-            f"{devices} · {host.os} {host.arch} · Python {identity.environment.python}"
-            f" · {identity.source} {identity.captured_at}",
-            style="quiet",
-        ),
-    ]
+            (f"{identity.engine} {plain(identity.version) or '(version unknown)'}", "title"),
+            (f"   model {capture.launch.model_given}", "quiet"),
+        )
+    )
+    page.line(Text(f"{environment.distribution}: {environment.distribution_because}", style="quiet"))
+    page.line(Text(f"{devices} · {host.os} {host.arch} · Python {environment.python}", style="quiet"))
+    page.line(Text(f"by {identity.source}, {identity.captured_at}", style="quiet"))
     if capture.launch.variables:
-        lines.append(Text(" ".join(f"{k}={v}" for k, v in sorted(capture.launch.variables.items())), style="quiet"))
-    return Group(Rule(style="quiet"), *lines, Rule(style="quiet"))
+        page.line(Text(" ".join(f"{k}={v}" for k, v in sorted(capture.launch.variables.items())), style="quiet"))
+    page.rule()
 
 
-def _failure(capture: Capture) -> RenderableType:
+def _failure(page: Page, capture: Capture) -> None:
     failure = capture.failure
-    assert failure is not None, "only called for a failed start"
-    lines = [
-        Text(f"It did not start: {failure.cause or failure.exit}", style="bad"),
-        Text(failure.advice),
-        *(Text(f"   {line}", style="quiet") for line in failure.last_words),
-        Text(f"log: {failure.log}", style="quiet"),
-    ]
-    return Padding(Group(*lines), (0, 0, 1, 0))
+    if failure is None:
+        return
+    page.section()
+    page.line(Text(f"It did not start: {failure.cause or failure.exit}", style="bad"))
+    page.line(failure.advice)
+    for line in failure.last_words:
+        page.line(Text(line, style="quiet"), lead=Text(" " * INDENT + "| ", style="quiet"))
+    if failure.log:
+        page.whole(Text(f"log: {failure.log}", style="quiet"))
 
 
-def _memory(rank: Rank) -> RenderableType:
-    grid = Table.grid(padding=(0, 2))
-    for justify in ("left", "right", "left"):
-        grid.add_column(justify=justify, overflow="fold")
-    indent = {"capacity": "", "limit": "", "use": "  ", "remainder": "  "}
+def _memory(page: Page, rank: Rank) -> None:
+    page.section(f"Memory on {rank.device}")
+    rows = []
     for term in rank.ledger:
         size = number(term.bytes)
-        text = format_bytes(size) if size is not None else "unknown"
+        inner = "  " if term.kind in ("use", "remainder") else ""
         meaning = term.bytes.because if isinstance(term.bytes, Unknown) else term.meaning
-        grid.add_row(f"   {indent[term.kind]}{term.name}", text, Text(meaning, style="quiet"))
-    parts: list[RenderableType] = [Text(f"Memory on {rank.device}", style="title"), grid]
-    parts += [_pool(p) for p in rank.pools]
-    return Padding(Group(*parts), (0, 0, 1, 0))
+        text = format_bytes(size) if size is not None else "unknown"
+        rows.append((inner + term.name, text, Text(meaning, style="quiet")))
+    page.rows(rows, right=(1,))
+    for pool in rank.pools:
+        page.line(_pool(pool), lead=Text(" " * INDENT + f"{pool.name}: "))
 
 
-def _pool(pool: Pool) -> Text:
-    facts = [f"{show(pool.bytes, 'bytes')}"]
+def _pool(pool: Pool) -> str:
+    facts = [show(pool.bytes, "bytes")]
     if pool.factors:
         facts.append(" × ".join(f"{show(f.value)} {f.name}" for f in pool.factors))
     if isinstance(pool.blocks, Known):
         facts.append(f"{show(pool.blocks)} blocks of {show(pool.block_tokens)} tokens")
     facts.append(f"{show(pool.tokens)} tokens")
     facts.append(f"{show(pool.max_concurrency)} requests of {show(pool.concurrency_at_tokens)} tokens")
-    return Text(f"   {pool.name}: " + ", ".join(facts))
+    return ", ".join(facts)
 
 
-def _settings(capture: Capture, everything: bool) -> RenderableType:
-    by_area: dict[str, list[tuple[str, str, Setting]]] = {area: [] for area in AREAS}
-    for key, info in registry().items():
-        setting = capture.settings.get(key)
-        if setting and (everything or setting.origin != "default"):
-            by_area[info.area].append((key, info.unit, setting))
-    hidden = len(capture.settings) - sum(map(len, by_area.values()))
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_column(overflow="fold")
-    for area, rows in by_area.items():
-        for index, (key, unit, setting) in enumerate(rows):
-            label = Text(area if index == 0 else "", style=area)
-            grid.add_row(
-                Text("   ").append_text(label), key, show(setting.final, unit), Text(_origin(setting), style="quiet")
-            )
-    tail = (
-        [Text(f"   {hidden} more hold their declared defaults (--all)", style="quiet")]
-        if hidden and not everything
-        else []
-    )
-    return Padding(
-        Group(Text("Settings that were set or derived" if not everything else "Settings", style="title"), grid, *tail),
-        (0, 0, 1, 0),
-    )
+def _settings(page: Page, capture: Capture, everything: bool) -> None:
+    shown = [
+        (key, info, setting)
+        for key, info in registry().items()
+        if (setting := capture.settings.get(key)) and (everything or setting.origin != "default")
+    ]
+    if capture.settings:
+        page.section("Settings" if everything else "Settings that were set or derived")
+    keys = max((len(key) for key, _, _ in shown), default=0)
+    values = max((len(v) for _, i, s in shown if len(v := show(s.final, i.unit)) <= WIDEST_VALUE), default=0)
+    if page.width - (INDENT + GAP + keys + GAP) < values + GAP + LONGEST_ORIGIN:
+        values = 0  # too narrow for a column of its own: each origin follows its value
+    for area in AREAS:
+        rows = [(key, show(s.final, info.unit), _origin(s)) for key, info, s in shown if info.area == area]
+        if rows:
+            page.line(Text(area, style=area), indent=INDENT)
+        for key, value, origin in rows:
+            text = Text.assemble(value.ljust(values), " " * GAP, (origin, "quiet"))
+            page.line(text, lead=Text(" " * (INDENT + GAP) + key.ljust(keys) + " " * GAP))
+    hidden = len(capture.settings) - len(shown)
+    if hidden and not everything:
+        page.line(
+            Text(f"{hidden} more {'holds its' if hidden == 1 else 'hold their'} declared default (--all)", "quiet"),
+            indent=INDENT,
+        )
 
 
 def _origin(setting: Setting) -> str:
@@ -132,7 +133,8 @@ def _origin(setting: Setting) -> str:
     return text + (f": {setting.because}" if setting.because else "")
 
 
-def _decisions(capture: Capture) -> RenderableType:
+def _decisions(page: Page, capture: Capture) -> None:
+    page.section("Decisions")
     rows: list[tuple[str, Value]] = [
         ("model runner", capture.runner.name),
         ("  its reason", capture.runner.because),
@@ -140,42 +142,44 @@ def _decisions(capture: Capture) -> RenderableType:
         ("admission", capture.admission.rule),
         ("preemption", capture.admission.preemption),
     ]
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(ratio=1, overflow="fold")
-    for name, value in rows:
-        text = (
-            Text(f"unknown: {value.because}", style="quiet") if isinstance(value, Unknown) else Text(str(value.value))
-        )
-        grid.add_row(f"   {name}", text)
-    for process in (p for i in capture.instances for p in i.processes):
-        steps = ", ".join(process.steps) or "no step of a request"
-        grid.add_row("   process", f"{process.name}: {steps} ({show(process.threads)} threads)")
-    return Padding(Group(Text("Decisions", style="title"), grid), (0, 0, 1, 0))
+    said = [
+        (name, Text(f"unknown: {v.because}", style="quiet") if isinstance(v, Unknown) else Text(str(v.value)))
+        for name, v in rows
+    ]
+    said += [("process", _process(p)) for instance in capture.instances for p in instance.processes]
+    page.rows(said)
 
 
-def _rest(capture: Capture) -> RenderableType:
-    lines: list[Text] = []
-    if capture.boot:
-        lines.append(Text("Boot", style="title"))
-        lines += [Text(f"   {p.name}: {_seconds(p.seconds)}") for p in capture.boot]
+def _process(process: Process) -> Text:
+    threads = number(process.threads)
+    steps = ", ".join(process.steps) or "no step of a request"
+    text = "threads unknown" if threads is None else count(int(threads), "thread")
+    return Text(f"{process.name}: {steps} ({text})")
+
+
+def _boot(page: Page, capture: Capture) -> None:
+    if any(isinstance(phase.seconds, Known) for phase in capture.boot):
+        page.section("Boot")
+        page.rows([(p.name, _seconds(p.seconds), Text(p.meaning, style="quiet")) for p in capture.boot], right=(1,))
+
+
+def _warnings(page: Page, capture: Capture, everything: bool) -> None:
     if capture.warnings:
-        lines.append(Text("Warnings of the engine", style="title"))
-        lines += [
-            Text(f"   line {w.line}{f' (×{w.times})' if w.times > 1 else ''}: {_short(w.text)}", style="quiet")
-            for w in capture.warnings
-        ]
-    if capture.launch.added_by_engdiff:
-        lines.append(Text("Set by engdiff", style="title"))
-        lines += [Text(f"   {k}: {v}", style="quiet") for k, v in capture.launch.added_by_engdiff.items()]
-    if capture.notes:
-        lines.append(Text("Notes", style="title"))
-        lines += [Text(f"   {note}", style="quiet") for note in capture.notes]
-    return Group(*lines)
+        page.section("Warnings of the engine")
+        for warning in capture.warnings:
+            times = f" (×{warning.times})" if warning.times > 1 else ""
+            text = warning.text if everything else shortened(warning.text, LONGEST_WARNING)
+            _item(page, f"line {warning.line}{times}: {text}")
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_WARNING else text[: LONGEST_WARNING - 1] + "…"
+def _pairs(page: Page, title: str, pairs: Mapping[str, str]) -> None:
+    if pairs:
+        page.section(title)
+        page.rows([(name, Text(why, style="quiet")) for name, why in pairs.items()])
+
+
+def _item(page: Page, text: str) -> None:
+    page.line(Text(text, style="quiet"), lead=Text(" " * INDENT + "· ", style="quiet"))
 
 
 def _seconds(value: Value) -> str:

@@ -2,177 +2,171 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.rule import Rule
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from engdiff.report.wording import count, origins, side_name, verdict
-from engdiff.schema.diff import Diff, Finding, Move, Waterfall
+from engdiff.report.page import GAP, INDENT, Page
+from engdiff.report.wording import count, move, origins, shortened, side_name, verdict
+from engdiff.schema.diff import Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
 FEW_PACKAGES = 12
-FEW_LEAVES = 12
 LONGEST_BAR = 24
+SHORTEST_BAR = 4
+LONGEST_LINE = 160
+"""Lines of a log are cut here unless everything is asked for."""
+
+HOW = {"product": "one factor after the other", "remainder": "what is left of what the engine may use"}
 
 
 def print_diff(diff: Diff, console: Console, *, everything: bool = False) -> None:
     """Print it all; ``everything`` lists what is otherwise only counted."""
-    console.print(_heading(diff))
-    for part in _findings(diff, everything):
-        console.print(part)
+    page = Page(console)
+    _heading(page, diff)
+    _findings(page, diff, everything)
     for waterfall in diff.waterfalls:
-        console.print(_waterfall(waterfall))
-    _commands(diff, console)
-    console.print(_ground(diff, everything))
-    console.print(_rest(diff, everything))
+        _waterfall(page, waterfall)
+    _commands(page, diff)
+    _ground(page, diff, everything)
+    _warnings(page, diff, everything)
+    _rest(page, diff, everything)
 
 
-def _heading(diff: Diff) -> RenderableType:
-    title = Text.assemble(
-        (side_name(diff.old), "old"), " → ", (side_name(diff.new), "new"), ("   model " + diff.new.model, "quiet")
-    )
-    labels = Text(f"{diff.old.label} → {diff.new.label}", style="quiet")
-    return Group(Rule(style="quiet"), title, labels, Text(verdict(diff), style="title"), Rule(style="quiet"))
-
-
-def _findings(diff: Diff, everything: bool) -> list[RenderableType]:
-    unasked = [f for f in diff.findings if not f.asked]
-    asked = [f for f in diff.findings if f.asked]
-    minor = [f for f in unasked if f.area == "cosmetic"] if not everything else []
-    parts: list[RenderableType] = [
-        _finding(i, f) for i, f in enumerate((f for f in unasked if f not in minor), start=1)
-    ]
-    if minor:
-        parts.append(_brief("Cosmetic", minor))
-    if asked:
-        parts.append(_brief("Asked for: the command lines differ", asked))
-    if diff.accepted:
-        parts.append(_accepted(diff))
-    return parts
-
-
-def _finding(number: int, finding: Finding) -> RenderableType:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", width=3, style="quiet")
-    grid.add_column(width=10, no_wrap=True)
-    grid.add_column(ratio=1, overflow="fold")
-    who = origins(finding)
-    head = Text(finding.headline, style="new")
-    if who:
-        head.append(f"  [{who}]", style="quiet")
-    grid.add_row(str(number), Text(finding.area, style=finding.area), head)
-    grid.add_row("", "", Text(finding.why + (f" (since {finding.since})" if finding.since else "")))
-    for line in finding.evidence[:2]:
-        grid.add_row("", "", Text(line, style="quiet"))
-    grid.add_row("", Text("pin", style="pin"), _pin(finding))
-    return Padding(grid, (0, 0, 1, 0))
-
-
-def _pin(finding: Finding) -> Text:
-    if finding.pin.text:
-        because = f"  ({finding.pin.because})" if finding.pin.because else ""
-        return Text.assemble((finding.pin.text, "pin"), (because, "quiet"))
-    return Text(f"none: {finding.pin.because}", style="quiet")
-
-
-def _brief(title: str, findings: list[Finding]) -> RenderableType:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=3)
-    grid.add_column(ratio=1, overflow="fold")
-    for finding in findings:
-        pin = f"   pin: {finding.pin.text}" if finding.pin.text and not finding.asked else ""
-        grid.add_row("", Text.assemble(finding.headline, (pin, "pin")))
-    return Padding(Group(Text(title, style="title"), grid), (0, 0, 1, 0))
-
-
-def _accepted(diff: Diff) -> RenderableType:
-    lines = [Text.assemble("   ", a.finding.headline, (f"   accepted: {a.reason}", "quiet")) for a in diff.accepted]
-    return Padding(Group(Text("Accepted", style="title"), *lines), (0, 0, 1, 0))
-
-
-def _waterfall(waterfall: Waterfall) -> RenderableType:
-    how = "one factor after the other" if waterfall.how == "product" else "what is left of what the engine may use"
-    grid = Table.grid(padding=(0, 2))
-    for justify in ("left", "left", "right", "left"):
-        grid.add_column(justify=justify)
-    biggest = max(abs(s.bytes) for s in waterfall.steps)
-    grid.add_row("   before", "", format_bytes(waterfall.old_bytes), "")
-    for step in waterfall.steps:
-        change = f"{step.old} → {step.new}" if step.old or step.new else ""
-        bar = "█" * max(1, round(LONGEST_BAR * abs(step.bytes) / biggest))
-        grid.add_row(
-            f"   {step.name}", change, _signed(step.bytes), Text(bar, style="green" if step.bytes > 0 else "red")
+def _heading(page: Page, diff: Diff) -> None:
+    page.rule()
+    page.line(
+        Text.assemble(
+            (side_name(diff.old), "old"), " → ", (side_name(diff.new), "new"), ("   model " + diff.new.model, "quiet")
         )
-    grid.add_row("   after", "", format_bytes(waterfall.new_bytes), "")
-    return Padding(Group(Text(f"Where the bytes of {waterfall.pool} went ({how})", style="title"), grid), (0, 0, 1, 0))
+    )
+    page.line(Text(f"{diff.old.label} → {diff.new.label}", style="quiet"))
+    page.line(Text(verdict(diff), style="title"))
+    page.rule()
+
+
+def _findings(page: Page, diff: Diff, everything: bool) -> None:
+    unasked = [f for f in diff.findings if not f.asked]
+    minor = [f for f in unasked if f.area == "cosmetic" and not everything]
+    for number, finding in enumerate((f for f in unasked if f not in minor), start=1):
+        _finding(page, number, finding)
+    if minor:
+        page.section("Cosmetic (--all gives reasons and pins)")
+        for finding in minor:
+            _item(page, Text(finding.headline))
+    asked = [f for f in diff.findings if f.asked]
+    if asked:
+        page.section("Asked for: the command lines differ")
+        for finding in asked:
+            _item(page, Text(finding.headline))
+    if diff.accepted:
+        page.section("Accepted")
+        for one in diff.accepted:
+            _item(page, Text.assemble(one.finding.headline, (f"  (accepted: {one.reason})", "quiet")))
+
+
+def _item(page: Page, text: Text) -> None:
+    """One entry of a list; further lines are set in, so that entries stay apart."""
+    page.line(text, lead=Text(" " * INDENT + "· ", style="quiet"))
+
+
+def _finding(page: Page, number: int, finding: Finding) -> None:
+    page.section()
+    lead = Text.assemble((f"{number:>3} ", "quiet"), (f"{finding.area:<10} ", finding.area))
+    margin = lead.cell_len
+    who = origins(finding)
+    page.line(Text.assemble((finding.headline, "new"), (f"  [{who}]" if who else "", "quiet")), lead=lead)
+    page.line(finding.why + (f" (since {finding.since})" if finding.since else ""), indent=margin)
+    for line in finding.evidence[:2]:
+        page.line(Text(line, style="quiet"), indent=margin)
+    _pin(page, finding, margin)
+
+
+def _pin(page: Page, finding: Finding, margin: int) -> None:
+    """The pin is there to be copied: it is never broken."""
+    pin = finding.pin
+    lead = Text.assemble("    ", ("pin", "pin"), " " * (margin - 7))
+    because = f"({pin.because})" if pin.because else ""
+    if pin.text is None:
+        page.line(Text(f"none: {pin.because}", style="quiet"), lead=lead)
+    elif margin + len(pin.text) + GAP + len(because) <= page.width:
+        page.line(Text.assemble((pin.text, "pin"), (f"  {because}" if because else "", "quiet")), lead=lead)
+    else:
+        page.whole(Text(pin.text, style="pin"), lead=lead, indent=margin)
+        if because:
+            page.line(Text(because, style="quiet"), indent=margin)
+
+
+def _waterfall(page: Page, waterfall: Waterfall) -> None:
+    page.section(f"Where the bytes of {waterfall.pool} went ({HOW[waterfall.how]})")
+    rows = [
+        ("before", "", format_bytes(waterfall.old_bytes)),
+        *((s.name, f"{s.old} → {s.new}" if s.old or s.new else "", _signed(s.bytes)) for s in waterfall.steps),
+        ("after", "", format_bytes(waterfall.new_bytes)),
+    ]
+    room = page.width - INDENT - sum(max(len(row[n]) + GAP for row in rows) for n in range(3))
+    longest = min(LONGEST_BAR, room)
+    biggest = max(abs(step.bytes) for step in waterfall.steps)
+    bars = [Text(), *(_bar(step.bytes, biggest, longest) for step in waterfall.steps), Text()]
+    page.rows([(*row, bar) for row, bar in zip(rows, bars, strict=True)], right=(2,))
+
+
+def _bar(size: int, biggest: int, longest: int) -> Text:
+    """A bar as long as the step is big; none where there is no room for it."""
+    if longest < SHORTEST_BAR or not biggest:
+        return Text()
+    return Text("█" * max(1, round(longest * abs(size) / biggest)), style="green" if size > 0 else "red")
 
 
 def _signed(size: int) -> str:
     return ("+" if size > 0 else "−") + format_bytes(abs(size))
 
 
-def _commands(diff: Diff, console: Console) -> None:
+def _commands(page: Page, diff: Diff) -> None:
     """Commands are never wrapped by us: they are there to be copied."""
     for title, command in (("The new version with every pin", diff.pinned_command), ("Prove it", diff.prove_command)):
         if command:
-            console.print(Text(title, style="title"))
-            console.print(Text(command, style="pin"), soft_wrap=True)
-            console.print()
+            page.section(title)
+            page.whole(Text(command, style="pin"))
 
 
-def _ground(diff: Diff, everything: bool) -> RenderableType:
-    lines: list[RenderableType] = []
+def _ground(page: Page, diff: Diff, everything: bool) -> None:
     if diff.machine:
-        lines.append(Text("The machines differ", style="title"))
-        lines += [Text("   " + _move(m)) for m in diff.machine]
-        lines.append(Text("   the same build can behave differently on them", style="quiet"))
+        page.section("The machines differ, so the same build can behave differently")
+        for one in diff.machine:
+            _item(page, Text(move(one)))
     if diff.packages:
+        page.section(f"{count(len(diff.packages), 'package')} moved")
         shown = diff.packages if everything else diff.packages[:FEW_PACKAGES]
-        lines.append(Text(f"Packages: {len(diff.packages)} differ", style="title"))
-        lines.append(Text("   " + ", ".join(_move(m) for m in shown) + (_more(diff.packages, shown)), style="quiet"))
-    return Group(*lines) if lines else Text("", end="")
+        rest = len(diff.packages) - len(shown)
+        more = f", and {rest} more (--all)" if rest else ""
+        page.line(Text(", ".join(map(move, shown)) + more, style="quiet"), indent=INDENT)
 
 
-def _more(whole: tuple[Move, ...], shown: tuple[Move, ...]) -> str:
-    rest = len(whole) - len(shown)
-    return f", and {rest} more (--all)" if rest else ""
-
-
-def _move(move: Move) -> str:
-    if move.old is None:
-        return f"{move.name} added {move.new}"
-    return f"{move.name} {move.old} → {move.new or 'gone'}"
-
-
-def _rest(diff: Diff, everything: bool) -> RenderableType:
-    lines: list[RenderableType] = []
+def _warnings(page: Page, diff: Diff, everything: bool) -> None:
     for title, texts in (("New warnings", diff.warnings_new), ("Warnings that are gone", diff.warnings_gone)):
         if texts:
-            lines.append(Text(title, style="title"))
-            lines += [Text(f"   {t}", style="quiet") for t in texts]
+            page.section(title)
+            for text in texts:
+                _item(page, Text(text if everything else shortened(text, LONGEST_LINE), style="quiet"))
+
+
+def _rest(page: Page, diff: Diff, everything: bool) -> None:
     if diff.not_compared:
-        lines.append(Text("Not compared", style="title"))
-        lines += [Text(f"   {n.what}: {n.because}", style="quiet") for n in diff.not_compared]
+        page.section("Not compared")
+        for one in diff.not_compared:
+            _item(page, Text(f"{one.what}: {one.because}", style="quiet"))
     if diff.native_compared or diff.native_only:
-        lines.append(_native(diff, everything))
-    return Group(*lines)
+        _native(page, diff, everything)
 
 
-def _native(diff: Diff, everything: bool) -> RenderableType:
-    new = [leaf for leaf in diff.native_only if leaf.side == "new"]
-    old = [leaf for leaf in diff.native_only if leaf.side == "old"]
+def _native(page: Page, diff: Diff, everything: bool) -> None:
+    new, old = ([leaf for leaf in diff.native_only if leaf.side == side] for side in ("new", "old"))
     text = (
         f"Native configuration: {count(diff.native_compared, 'option')} compared, "
         f"{len(new)} only in the new version, {len(old)} only in the old"
     )
-    lines: list[RenderableType] = [
-        Text(text + ("" if everything or not (new or old) else " (--all lists them)"), style="quiet")
-    ]
-    if everything:
-        lines += [
-            Text(f"   {'+' if leaf.side == 'new' else '-'} {leaf.path} = {leaf.value}", style="quiet")
-            for leaf in diff.native_only
-        ]
-    return Group(*lines)
+    page.section()
+    page.line(Text(text + ("" if everything or not (new or old) else " (--all lists them)"), style="quiet"))
+    for leaf in diff.native_only if everything else ():
+        mark = "+ " if leaf.side == "new" else "− "
+        page.line(Text(f"{leaf.path} = {leaf.value}", style="quiet"), lead=Text(" " * INDENT + mark, style="quiet"))

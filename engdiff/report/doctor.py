@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from engdiff.report.page import Page
 
 if TYPE_CHECKING:
     from engdiff.doctor import Check
@@ -17,11 +18,8 @@ MARKS = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bo
 def print_check(check: Check, console: Console) -> None:
     """One check: its mark, its subject, what was seen, and what to do."""
     mark, style = MARKS[check.state]
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=5)
-    grid.add_column(width=17)
-    grid.add_column(ratio=1, overflow="fold")
-    grid.add_row(Text(mark, style=style), check.name, check.detail)
+    lead = Text.assemble((f"{mark:<5} ", style), f"{check.name:<17} ")
+    page = Page(console)
+    page.line(check.detail, lead=lead)
     if check.advice:
-        grid.add_row("", "", Text(check.advice, style="quiet"))
-    console.print(grid)
+        page.line(Text(check.advice, style="quiet"), indent=lead.cell_len)

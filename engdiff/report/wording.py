@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engdiff.schema.diff import Diff, Finding, Side
+from engdiff.schema.diff import Diff, Finding, Move, Side
 
 ORIGINS = {"user": "set by you", "default": "default", "derived": "derived", "forced": "forced"}
 
@@ -25,15 +25,37 @@ def origins(finding: Finding) -> str:
     return old if old == new else f"{old or 'unknown'} → {new or 'unknown'}"
 
 
+def move(one: Move) -> str:
+    """``torch 2.11.0 → 2.13.0``, ``gguf 0.19.0 gone``, ``oss-harmony 0.0.11 added``."""
+    if one.old is None:
+        return f"{one.name} {one.new} added"
+    return f"{one.name} {one.old} → {one.new}" if one.new is not None else f"{one.name} {one.old} gone"
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text, cut with an ellipsis where it is longer."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
 def verdict(diff: Diff) -> str:
     """The answer in one line."""
-    unasked = sum(not f.asked for f in diff.findings)
-    asked = len(diff.findings) - unasked
+    unasked = [f for f in diff.findings if not f.asked]
+    asked = len(diff.findings) - len(unasked)
     if not diff.findings:
         return "nothing moved" + (f" ({count(len(diff.accepted), 'accepted difference')})" if diff.accepted else "")
-    parts = [f"{count(unasked, 'thing')} moved that nobody asked for" if unasked else "nothing moved unasked"]
+    parts = [_unasked(len(unasked), sum(f.area == "cosmetic" for f in unasked))]
     if asked:
         parts.append(f"{asked} because the command lines differ")
     if diff.accepted:
         parts.append(f"{len(diff.accepted)} accepted")
     return "; ".join(parts)
+
+
+def _unasked(number: int, cosmetic: int) -> str:
+    if not number:
+        return "nothing moved unasked"
+    text = f"{count(number, 'thing')} moved that nobody asked for"
+    if not cosmetic:
+        return text
+    share = ("cosmetic" if number == 1 else "all cosmetic") if cosmetic == number else f"{cosmetic} of them cosmetic"
+    return f"{text}, {share}"

@@ -43,7 +43,12 @@ def _number(value: float, unit: str) -> str:
     if unit == "bytes":
         return format_bytes(value)
     text = format_count(value) if isinstance(value, int) else f"{value:g}"
-    return f"{text} {unit}" if unit and unit != "fraction" else text
+    return f"{text} {_one(unit) if value == 1 else unit}" if unit and unit != "fraction" else text
+
+
+def _one(unit: str) -> str:
+    """``token`` for ``tokens``, ``process`` for ``processes``."""
+    return unit[:-2] if unit.endswith("sses") else unit.removesuffix("s")
 
 
 def show_list(items: list[JsonValue], unit: str = "") -> str:

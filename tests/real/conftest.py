@@ -1,12 +1,7 @@
-"""Puts the helpers of this folder on the path: with import-mode=importlib they are no package."""
+"""Real engines, one launch at a time."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from real_helpers import capture_of
+from tests.real.real_helpers import capture_of
 
 __all__ = ["capture_of"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_helpers import CaptureOf, diffed, engdiff, loaded
 
 from engdiff.engines.contract import LaunchRequest
 from engdiff.engines.llamacpp.launch import plan
@@ -20,6 +19,7 @@ from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
 from engdiff.schema.values import Known, number, plain
 from engdiff.units import MIB
+from tests.real.real_helpers import CaptureOf, diffed, engdiff, loaded
 
 pytestmark = pytest.mark.real
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from real_helpers import SMALL_POOL, engdiff, loaded
 
 from engdiff import engines
 from engdiff.environments.store import environments
 from engdiff.machine import look
 from engdiff.schema.values import Known, number, plain
+from tests.real.real_helpers import SMALL_POOL, engdiff, loaded
 
 pytestmark = pytest.mark.matrix
 

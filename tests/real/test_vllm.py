@@ -14,7 +14,6 @@ from typing import Any
 
 import psutil
 import pytest
-from real_helpers import SMALL_POOL, CaptureOf, diffed, engdiff, loaded
 
 from engdiff.engines.contract import LaunchRequest
 from engdiff.engines.vllm.launch import plan
@@ -23,6 +22,7 @@ from engdiff.models.tiny import make_tiny
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
 from engdiff.schema.values import Known, number, plain
+from tests.real.real_helpers import SMALL_POOL, CaptureOf, diffed, engdiff, loaded
 
 pytestmark = pytest.mark.real
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_helpers import CaptureOf
 
 from engdiff.environments.uvtool import find_uv
 from engdiff.units import MIB
+from tests.real.real_helpers import CaptureOf
 
 pytestmark = pytest.mark.real
 

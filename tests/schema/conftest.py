@@ -185,6 +185,8 @@ def full_diff() -> Diff:
         captured_at="2026-12-02T14:51:00+00:00",
         model="tiny",
         started=True,
+        arguments=("--max-model-len", "1024"),
+        variables={"VLLM_USE_V1": "1"},
     )
     pin = Pin(text="--max-model-len 2048", style="flags", because="it follows from another")
     finding = Finding(

@@ -56,6 +56,23 @@ def test_a_directory(tmp_path: Path) -> None:
         files.load_capture(tmp_path)
 
 
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    below = tmp_path / "file"
+    below.touch()
+    for path in (tmp_path / ("x" * 300), below / "a.json"):
+        with pytest.raises(errors.DocumentUnreadable, match="cannot be read"):
+            files.load_capture(path)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(errors.DocumentUnreadable, match=r"mine\.json: cannot be read: Permission denied"):
+        files.load_capture(tmp_path / "mine.json")
+
+
 @needs_permissions
 def test_no_permission(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
@@ -166,6 +183,23 @@ def test_a_damaged_capture_fuzz(position: int, inserted: str, removed: int) -> N
         assert files.parse(files.dump(document), "x", Capture).identity.engine == document.identity.engine
 
 
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(key=st.sampled_from(sorted(json.loads(GOLDEN))), value=any_json)
+def test_any_value_under_any_key_loads_or_is_refused_property(key: str, value: Any) -> None:
+    try:
+        document = files.parse(edited(key, value), "x", Capture)
+    except errors.DocumentError as error:
+        assert error.advice  # noqa: PT017 - either outcome is fine
+    else:
+        assert files.parse(files.dump(document), "again", Capture) == document
+
+
 def test_text_that_is_no_utf8_is_written_all_the_same() -> None:
     """A variable may hold any bytes; the launch behind the capture is too dear to lose."""
     document = files.parse(GOLDEN, "x", Capture)
@@ -228,6 +262,13 @@ def test_write_somewhere_keeps_what_cannot_be_written(tmp_path: Path, monkeypatc
     (kept,) = (p for p in tmp_path.iterdir() if p.name.startswith("engdiff-"))
     assert kept.read_text(encoding="utf-8") == "kept"
     assert str(kept) in raised.value.advice
+
+
+def test_nowhere_to_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "neither"))
+    with pytest.raises(errors.OutputUnwritable) as raised:
+        files.write_somewhere(tmp_path / "none" / "a.json", "text")
+    assert "nothing is lost" not in raised.value.advice
 
 
 @pytest.mark.parametrize("force", [False, True])

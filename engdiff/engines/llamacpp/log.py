@@ -44,7 +44,7 @@ _FACTS = tuple(
         "host_projected_mib": r"projected to use (\d+) MiB of host memory",
         "host_total_mib": r"MiB of host memory vs\. (\d+) MiB of total host memory",
         "load_mode": r"loading model tensors, this can take a while\.\.\. \((.+)\)",
-        "graph_nodes": r"graph nodes\s+= (\d+)",
+        "graph_nodes": r"graph:? nodes\s+= (\d+)",
         "fitting_seconds": r"fitting params to free memory took (\d+\.?\d*) seconds",
     }.items()
 )

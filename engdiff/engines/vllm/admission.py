@@ -18,8 +18,9 @@ def rule(core: Tree) -> Admission:
         parts.append("only when free KV blocks hold its whole prompt")
     elif scheduler.get("enable_chunked_prefill"):
         parts.append("as soon as free KV blocks hold the next piece of its prompt")
-    if scheduler.get("watermark"):
-        parts.append(f"keeping {scheduler['watermark']:.0%} of the blocks free")
+    watermark = scheduler.get("watermark")
+    if watermark and isinstance(watermark, int | float):
+        parts.append(f"keeping {watermark:.0%} of the blocks free")
     evidence = Evidence(source="probe", where="scheduler_config")
     return Admission(
         rule=Known(value=", ".join(parts), basis="engine rule", evidence=evidence),

@@ -37,7 +37,7 @@ def known(value: object, where: str, basis: str = "measured") -> Value:
 
 def ledger(core: Tree, worker: Tree) -> tuple[Term, ...]:
     """The worker's memory, as it counted it; an explicit KV size has its own, shorter account."""
-    explicit = (core.get("config") or {}).get("cache_config", {}).get("kv_cache_memory_bytes")
+    explicit = ((core.get("config") or {}).get("cache_config") or {}).get("kv_cache_memory_bytes")
     if isinstance(explicit, int):
         return _explicit(core, explicit)
     if (worker.get("memory") or {}).get("requested_memory") is not None:

@@ -110,10 +110,11 @@ def settings(observed: Observed, core: Tree, arguments: Tree, workers: list[Tree
     effective = _effective(core, workers)
     found: dict[str, Setting] = {}
     for key, names in KNOWLEDGE.names(observed.request.version).items():
-        value = lookup(config, names.native) if names.native else MISSING
+        native = _native_path(key, names, config)
+        value = lookup(config, native) if native else MISSING
         resolved: Known | Unknown = Unknown(because="this version's configuration does not hold it")
         if value is not MISSING:
-            resolved = exact(_clean(value), "probe", f"VllmConfig.{names.native}")
+            resolved = exact(_clean(value), "probe", f"VllmConfig.{native}")
         elif key not in effective:
             continue
         found[key] = settle(
@@ -121,9 +122,20 @@ def settings(observed: Observed, core: Tree, arguments: Tree, workers: list[Tree
             declared=_declared(names, declared),
             resolved=resolved,
             effective=effective.get(key),
-            native=names.native,
+            native=native,
         )
     return found
+
+
+CPU_SPACE = "cache_config.cpu_kvcache_space_bytes"
+"""Where CPU builds up to 0.19.1 keep the bytes of the cache; nothing reads their kv_cache_memory_bytes."""
+
+
+def _native_path(key: str, names: Names, config: Tree) -> str | None:
+    """Where this launch keeps a setting: by version, and for the bytes of the cache by device."""
+    if key == "kv.configured_bytes" and lookup(config, CPU_SPACE) not in (MISSING, None):
+        return CPU_SPACE
+    return names.native
 
 
 NOT_FOR_USERS = object()
@@ -211,13 +223,17 @@ def _rank(core: Tree, worker: Tree, text: str) -> Rank:
     device = str(worker.get("device"))
     terms = memory.ledger(core, worker)
     return Rank(
-        tp=int(parallel.get("rank") or 0),
-        dp=int(parallel.get("data_parallel_rank") or 0),
+        tp=_index(parallel.get("rank")),
+        dp=_index(parallel.get("data_parallel_rank")),
         device="cpu" if device == "None" else device,
         ledger=terms,
         pools=memory.pool(core, terms),
         graphs=_graphs(core, worker, text),
     )
+
+
+def _index(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _graphs(core: Tree, worker: Tree, text: str) -> Graphs:

@@ -11,8 +11,13 @@ from engdiff.engines.contract import Pin, PinStyle
 from engdiff.engines.layers import MISSING, lookup
 from engdiff.engines.vllm.normalize import KNOWLEDGE
 from engdiff.knowledge.tables import Names
+from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import plain
+from engdiff.schema.values import number, plain
+from engdiff.units import GIB
+
+POOL = "kv.pool_bytes"
+FIRST_EXPLICIT_ON_CPU = "0.20.0"
 
 GENERIC = ("config.",)
 
@@ -20,6 +25,8 @@ GENERIC = ("config.",)
 def pin(key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
     """What restores ``old``'s value of a canonical key, or of a native leaf, on ``new``'s version."""
     version = str(plain(new.identity.version))
+    if key == POOL:
+        return _pool_pin(old, new, version) if style == "flags" else None
     names = KNOWLEDGE.names(version).get(key)
     if names is None:
         return _leaf_pin(key, old, new) if style == "flags" else None
@@ -27,9 +34,26 @@ def pin(key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
     value = plain(setting.final) if setting else None
     if value is None:
         return None
+    if key == "kv.configured_bytes" and not _hears_bytes(new, version):
+        return _variable_pin(names, value)
     if style == "env" or (names.flag is None and not _is_words(names.pin)):
         return _variable_pin(names, value)
     return _flag_pin(names, value, new)
+
+
+def _pool_pin(old: Capture, new: Capture, version: str) -> Pin | None:
+    """The pool's size set outright."""
+    if not _hears_bytes(new, version):
+        return None
+    pools = [pool for instance in old.instances for rank in instance.ranks[:1] for pool in rank.pools[:1]]
+    size = number(pools[0].bytes) if pools else None
+    return _by_parser("kv_cache_memory_bytes", int(size), new) if size else None
+
+
+def _hears_bytes(new: Capture, version: str) -> bool:
+    """Whether --kv-cache-memory-bytes is read: on a CPU from 0.20 on (vllm/v1/worker/cpu_worker.py)."""
+    on_gpu = any(device.kind == "gpu" for device in new.identity.devices)
+    return on_gpu or holds(version, since=FIRST_EXPLICIT_ON_CPU)
 
 
 def _is_words(syntax: str | Mapping[str, str] | None) -> bool:
@@ -40,6 +64,10 @@ def _is_words(syntax: str | Mapping[str, str] | None) -> bool:
 def _variable_pin(names: Names, value: Any) -> Pin | None:
     if names.variable is None:
         return None
+    if names.variable_unit == "GiB":
+        if not isinstance(value, int) or value % GIB:
+            return None
+        value //= GIB
     return Pin(style="env", variable=(names.variable, _text(value)))
 
 
@@ -105,7 +133,21 @@ def _leaf_pin(path: str, old: Capture, new: Capture) -> Pin | None:
     value = lookup(old.native, path)
     if value in (MISSING, None) or isinstance(value, dict):
         return None
-    return _by_parser(path.rsplit(".", 1)[-1], value, new)
+    return _by_parser(path.rsplit(".", 1)[-1], value, new) or _part_pin(path.split("."), value, new)
+
+
+def _part_pin(parts: list[str], value: Any, new: Capture) -> Pin | None:
+    """A dotted flag, for a leaf of a sub-configuration that one flag takes: ``--eplb-config.window_size=10``."""
+    for at in range(len(parts) - 2, 0, -1):
+        flag = lookup(new.native.get("flags"), parts[at])
+        if not isinstance(flag, dict):
+            continue
+        inner = ".".join(parts[at + 1 :])
+        name = next((n for n in flag["names"] if n.startswith("--")), None)
+        if name is None or lookup(flag["default"], inner) is MISSING:
+            return None
+        return Pin(style="flags", words=(f"{name}.{inner}={_nested(value)}",))
+    return None
 
 
 def _nested(value: Any) -> str:

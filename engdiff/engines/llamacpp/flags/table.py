@@ -14,12 +14,10 @@ from engdiff.knowledge.versions import at_version, holds
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
-
 Kind = Literal[
     "switch", "bool", "onoff", "int", "float", "reciprocal", "str", "enum", "enums",
     "list", "joined", "numbers", "file", "map", "lora",
 ]  # fmt: skip
-
 
 TRUE_WORDS: Final = ("on", "enabled", "true", "1")
 FALSE_WORDS: Final = ("off", "disabled", "false", "0")
@@ -27,8 +25,6 @@ SAMPLING_MARKS: Final = "sampling.user_sampling_config"
 WITHOUT_WORD: Final = ("switch", "bool")
 TUPLES: Final = ("names", "negative", "prefix", "refuse")
 INTEGER: Final = re.compile(r"\s*[+-]?\d+")
-
-
 INT32: Final = (-(2**31), 2**31 - 1)
 
 
