@@ -99,9 +99,7 @@ def identity(engine: str, version: str, distribution: str, device: Device, packa
 
 def no_graphs() -> Graphs:
     nothing = Unknown(because="no graphs are captured")
-    return Graphs(
-        mode=nothing, sizes=nothing, prefill_sizes=nothing, captured=nothing, bytes=nothing, seconds=nothing
-    )
+    return Graphs(mode=nothing, sizes=nothing, prefill_sizes=nothing, captured=nothing, bytes=nothing, seconds=nothing)
 
 
 # --- vLLM -------------------------------------------------------------------------------------------------------
@@ -182,9 +180,7 @@ def vllm_rank(limit: int = 72 * GIB, weights: int = 16 * GIB, peak: int = 4 * GI
         device="cuda:0",
         ledger=(
             Term(name="device memory", kind="capacity", bytes=known(80 * GIB), meaning="all of the device"),
-            Term(
-                name=name, kind="limit", bytes=known(limit), draws_on="device memory", meaning="device x utilisation"
-            ),
+            Term(name=name, kind="limit", bytes=known(limit), draws_on="device memory", meaning="device x utilisation"),
             Term(name="weights", kind="use", bytes=measured(weights), draws_on=name, meaning="parameters"),
             Term(name="activation peak", kind="use", bytes=measured(peak), draws_on=name, meaning="largest step"),
             Term(name="KV cache", kind="remainder", bytes=measured(pool), draws_on=name, meaning="what is left"),

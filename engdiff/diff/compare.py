@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engdiff import engines
 from engdiff.diff.accept import Acceptance
@@ -46,7 +46,7 @@ def compare(
     same_engine = old.identity.engine == new.identity.engine
     engine = engines.get(new.identity.engine) if same_engine else None
     pair = Pair(old, new, engine, leaves(old, new, engine) if engine else None)
-    known = [(found, known_change(found, old, new, pair.engine)) for found in _collect(pair)]
+    known = [(found, known_change(found, old, new, pair.engine)) for found in _asked_along(list(_collect(pair)))]
     ranked = sorted(
         ((informed(found, change, new, pair.engine), change) for found, change in known), key=lambda one: _rank(one[0])
     )
@@ -79,6 +79,14 @@ def _collect(pair: Pair) -> Iterator[Found]:
     yield from settings_found(pair.old, pair.new, pair.engine)
     if pair.engine:
         yield from natives_found(pair.native, pair.engine)
+
+
+def _asked_along(founds: list[Found]) -> Iterator[Found]:
+    """What follows only from what the user asked for was asked for as well."""
+    asked = {found.key for found in founds if found.asked}
+    for found in founds:
+        follows = set(found.follows_from)
+        yield replace(found, asked=True) if follows and follows <= asked else found
 
 
 def _rank(found: Found) -> tuple[bool, bool, int, int, float, str]:

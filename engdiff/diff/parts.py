@@ -13,6 +13,7 @@ from engdiff.diff.findings import (
     StartMended,
     StartRefused,
 )
+from engdiff.diff.settings import key_moved
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import Known, Unknown, plain
 
@@ -105,7 +106,11 @@ def _processes(old: Capture, new: Capture) -> Iterator[Found]:
             new=Known(value=list(after)),
             area="cosmetic",
             why="Another process map costs other host memory and start-up time, and fails in other ways.",
+            follows_from=(EXECUTOR,) if key_moved(EXECUTOR, old, new) else (),
         )
+
+
+EXECUTOR = "parallel.executor"
 
 
 def _map(capture: Capture) -> tuple[str, ...]:

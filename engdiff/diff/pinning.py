@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engdiff.diff.effect import no_effect
-from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, StartMended, StartRefused
+from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, PoolShrank, StartMended, StartRefused
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.tables import Change
 from engdiff.knowledge.versions import release
@@ -38,7 +38,7 @@ def informed(found: Found, change: Change | None, new: Capture, engine: Engine |
     if change is None:
         return found
     why = f"{_sentence(change.summary)} {_sentence(change.matters)}"
-    return replace(found, why=why, since=change.since, area=change.area or found.area)
+    return replace(found, why=why, since=change.since, area=found.area if found.asked else change.area or found.area)
 
 
 def _sentence(text: str) -> str:
@@ -53,9 +53,13 @@ def pin_for(
         return Pin(text=None, because="the two are different engines")
     if isinstance(found, StartRefused | StartMended):
         return Pin(text=None, because=new.failure.advice if new.failure else "it starts")
+    if found.inert:
+        return Pin(text=None, because="it has no effect here")
     if change and change.no_pin:
         return Pin(text=None, because=change.no_pin)
     made = engine.pin(found.key, old, new, style)
+    if made is not None and isinstance(found, PoolShrank):
+        return Pin(text=None, because=f"{made.text()} forces the old size, where the memory for it is there")
     if made is not None:
         return Pin(text=made.text(), style=made.style)
     if change and change.pin:
@@ -89,6 +93,8 @@ def inherited(finding: Finding, findings: Sequence[Finding]) -> Finding:
 def _no_pin(found: Found) -> str:
     if isinstance(found, MemoryMoved):
         return "no setting of its own; libraries and settings that moved decide it"
+    if isinstance(found, NativeMoved) and plain(found.old) is None:
+        return "it was unset before"
     if isinstance(found, NativeMoved):
         return "this version has no flag of that name"
     return "no flag or variable of this version restores it"

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engdiff.diff.findings import ConcurrencyMoved, Found, MemoryMoved, PoolGrew, PoolShrank
+from engdiff.diff.settings import key_moved
 from engdiff.diff.tolerance import equal
 from engdiff.diff.waterfall import waterfall
 from engdiff.schema.capture import Capture, Pool, Rank
 from engdiff.schema.diff import Waterfall
 from engdiff.schema.values import Known, number
 from engdiff.schema.wording import show
+
+EXPLICIT_SIZES = ("kv.configured_bytes", "kv.blocks_override")
+"""Settings that give a pool its size outright: where one moved, the pool follows from it."""
 
 SMALLEST_LINE_BYTES = 2**20
 """Ledger lines that move by less than a MiB are not findings."""
@@ -36,12 +40,13 @@ def pool_pairs(old: Capture, new: Capture) -> Iterator[tuple[str, str, Rank, Ran
 def pools_found(old: Capture, new: Capture) -> Iterator[Found]:
     """Pools that grew or shrank, and ledger lines that moved."""
     for key, name, _, _, a, b in pool_pairs(old, new):
-        yield from _pool(key, name, a, b)
+        sizes = tuple(size for size in EXPLICIT_SIZES if key_moved(size, old, new))
+        yield from _pool(key, name, a, b, sizes)
     for left, right, suffix in ranks(old, new):
         yield from _lines(left, right, suffix)
 
 
-def _pool(key: str, name: str, a: Pool, b: Pool) -> Iterator[Found]:
+def _pool(key: str, name: str, a: Pool, b: Pool, sizes: tuple[str, ...]) -> Iterator[Found]:
     before, after = number(a.bytes), number(b.bytes)
     if before is None or after is None:
         return
@@ -56,7 +61,7 @@ def _pool(key: str, name: str, a: Pool, b: Pool) -> Iterator[Found]:
             area="memory",
             why=_pool_why(a, b),
             evidence=_pool_evidence(a, b),
-            follows_from=_moved_factors(a, b),
+            follows_from=(*_moved_factors(a, b), *sizes),
         )
     elif not equal(a.max_concurrency, b.max_concurrency) and _both_known(a, b):
         yield ConcurrencyMoved(

@@ -83,11 +83,12 @@ def _moved(
         new_origin=b.origin,
         evidence=tuple(filter(None, (b.because,))),
         asked=asked,
-        follows_from=tuple(key for key in sources if _key_moved(key, old, new)),
+        follows_from=tuple(key for key in sources if key_moved(key, old, new)),
     )
 
 
-def _key_moved(key: str, old: Capture, new: Capture) -> bool:
+def key_moved(key: str, old: Capture, new: Capture) -> bool:
+    """Whether a canonical setting that both sides know has another value on the new one."""
     a, b = old.settings.get(key), new.settings.get(key)
     return bool(a and b and isinstance(a.final, Known) and isinstance(b.final, Known) and not equal(a.final, b.final))
 

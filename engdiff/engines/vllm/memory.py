@@ -240,7 +240,7 @@ def _group(group: Tree) -> Group:
     if isinstance(page, int) and isinstance(layers, int):
         per_block = Known(value=page * layers, evidence=Evidence(source="probe", where="page_size_bytes x layers"))
     return Group(
-        kind=KINDS.get(group["spec"], "other"),  # type: ignore[arg-type]
+        kind=KINDS.get(str(group["spec"]), "other"),  # type: ignore[arg-type]
         layers=known(layers, "len(layer_names)", "exact"),
         block_tokens=known(group.get("block_size"), "kv_cache_spec.block_size", "exact"),
         bytes_per_block=per_block,

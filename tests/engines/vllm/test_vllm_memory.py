@@ -142,13 +142,7 @@ def test_no_pool() -> None:
 NUMBERS = st.none() | st.integers(0, 100 * GIB)
 MEMORY = st.fixed_dictionaries(
     {},
-    optional={
-        name: NUMBERS
-        for name in (
-            "requested_memory", "requested_cpu_memory", "peak_activation_memory", "non_torch_memory",
-            "total_consumed", "cudagraph_memory_estimate",
-        )
-    },
+    optional=dict.fromkeys(("requested_memory", "requested_cpu_memory", "peak_activation_memory", "non_torch_memory", "total_consumed", "cudagraph_memory_estimate"), NUMBERS),
 )  # fmt: skip
 
 

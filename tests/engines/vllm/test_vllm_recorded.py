@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,6 +103,19 @@ PATHS = [path for path in paths_of(CORE) if path]
 GONE = object()
 
 
+def replaced(tree: object, path: tuple[str | int, ...], value: object) -> object:
+    """The tree with another value at the path, or without it; as it is when the path is gone."""
+    name, rest = path[0], path[1:]
+    if isinstance(tree, dict) and name in tree:
+        if not rest and value is GONE:
+            return {k: v for k, v in tree.items() if k != name}
+        return {**tree, name: replaced(tree[name], rest, value) if rest else value}
+    if isinstance(tree, list) and isinstance(name, int) and name < len(tree):
+        put = replaced(tree[name], rest, value) if rest else None if value is GONE else value
+        return [*tree[:name], put, *tree[name + 1 :]]
+    return tree
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(PATHS), st.sampled_from([None, GONE, {"unreadable": "RuntimeError: no"}])),
@@ -113,17 +125,8 @@ GONE = object()
 )
 def test_a_probe_that_could_not_read_something_fuzz(changes: list[tuple[tuple[str | int, ...], object]]) -> None:
     """Whatever a version does not have, the rest is captured."""
-    core = copy.deepcopy(CORE)
+    core: Any = CORE
     for path, value in changes:
-        at: Any = core
-        for name in path[:-1]:
-            at = at.get(name) if isinstance(at, dict) else at[name] if isinstance(at, list) and at else None
-        if isinstance(at, dict) and path[-1] in at:
-            if value is GONE:
-                del at[path[-1]]
-            else:
-                at[path[-1]] = value
-        elif isinstance(at, list) and isinstance(path[-1], int) and path[-1] < len(at):
-            at[path[-1]] = None if value is GONE else value
+        core = replaced(core, path, value)
     seen = read(core)
     assert files.parse(files.dump(seen), "again", Capture).admission == seen.admission
