@@ -57,6 +57,8 @@ app.add_typer(environments, name="env")
 for name, verb in (("list", env.list_), ("remove", env.remove), ("prune", env.prune)):
     environments.command(name)(_exits(verb))
 
+STARTS_NOTHING = ("show", "doctor", "schema", "env")
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -82,6 +84,8 @@ def run(argv: list[str]) -> int:
     """Run one command line; words after the first ``--`` belong to the engine and are not parsed here."""
     own, engine_words = _split(argv)
     try:
+        if own[:1] and own[0] in STARTS_NOTHING:
+            EngineWords(engine_words).refuse(own[0])
         app(args=own, prog_name="engdiff", obj=EngineWords(engine_words))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else errors.EXIT_FINE

@@ -32,7 +32,9 @@ def capture(
 ) -> int:
     """Start an engine, write down what it decided, and stop it.
 
-    Words after -- go to the engine: engdiff capture vllm@0.32.0 --model tiny -o new.json -- --max-model-len 2048
+    Words after -- go to the engine:
+
+    engdiff capture vllm@0.32.0 --model tiny -o new.json -- --max-num-seqs 8
 
     Without -o the capture goes to standard output when that is a pipe, and to ENGINE-VERSION.json on a terminal.
     """

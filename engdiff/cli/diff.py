@@ -50,7 +50,12 @@ def diff(
 ) -> int:
     """Say what moved between two captures, what it costs, and what pins it back.
 
-    OLD and NEW are capture files, or engines to capture on the way:
+    Two files: engdiff diff old.json new.json
+
+    A file and an engine, which is started with the file's command: engdiff diff old.json vllm@0.32.0
+
+    Two engines; words after -- go to both:
+
     engdiff diff vllm@0.20.2 vllm@0.32.0 --model tiny -- --max-model-len 2048
 
     Exit code 0: nothing moved. 1: it differs.

@@ -9,7 +9,10 @@ import typer
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> int:
-    """Say what can run on this machine, what cannot, and why. Exit code 5 when something stands in the way."""
+    """Say what can run on this machine, what cannot, and why.
+
+    Exit code 5 when something stands in the way: engdiff doctor && engdiff capture vllm --model tiny
+    """
     import json as json_module
     from dataclasses import asdict
 

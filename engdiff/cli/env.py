@@ -8,7 +8,10 @@ import typer
 
 
 def list_() -> int:
-    """List them: size on disk, what removing would free, when each was last used."""
+    """List them: size on disk, what removing would free, when each was last used.
+
+    To find what can go: engdiff env list
+    """
     from engdiff.environments.store import environments, environments_folder
     from engdiff.report.console import stdout
     from engdiff.report.environments import print_environments
@@ -20,7 +23,10 @@ def list_() -> int:
 def remove(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="ENGINE@VERSION, or a name from the list.")],
 ) -> int:
-    """Remove environments."""
+    """Remove environments.
+
+    By engine and version, or by a name from the list: engdiff env remove vllm@0.20.2
+    """
     from engdiff.environments import store
     from engdiff.report.console import stdout
     from engdiff.report.environments import print_removed
@@ -32,7 +38,10 @@ def remove(
 def prune(
     days: Annotated[float, typer.Option("--days", min=0, help="Remove what was not used for so many days.")] = 30.0,
 ) -> int:
-    """Remove what was not used lately, and what is half-made."""
+    """Remove what was not used lately, and what is half-made.
+
+    All that a week did not use: engdiff env prune --days 7
+    """
     from engdiff.environments import store
     from engdiff.report.console import stdout
     from engdiff.report.environments import print_removed

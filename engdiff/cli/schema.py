@@ -18,7 +18,10 @@ class Kind(StrEnum):
 
 
 def schema(document: Annotated[Kind, typer.Argument(help="capture or diff")]) -> int:
-    """Print the JSON Schema of a document."""
+    """Print the JSON Schema of a document.
+
+    To check captures with other tools: engdiff schema capture > capture.schema.json
+    """
     from engdiff.schema.export import json_schema
 
     sys.stdout.write(json.dumps(json_schema(document.value), indent=1, sort_keys=True) + "\n")

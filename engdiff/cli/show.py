@@ -7,16 +7,18 @@ from typing import Annotated
 
 import typer
 
-from engdiff.cli.words import EngineWords
-
 
 def show(
-    context: typer.Context,
     capture: Annotated[str, typer.Argument(metavar="CAPTURE", help="A capture file, or - for standard input.")],
     everything: Annotated[bool, typer.Option("--all", help="Also settings that hold their declared defaults.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON, in the newest schema.")] = False,
 ) -> int:
-    """Print one capture for reading."""
+    """Print one capture for reading.
+
+    A file: engdiff show new.json
+
+    What was captured just now: engdiff capture llamacpp --model tiny | engdiff show -
+    """
     from engdiff import engines
     from engdiff.errors import DocumentMissing, UsageError
     from engdiff.references import EngineReference, parse
@@ -25,8 +27,6 @@ def show(
     from engdiff.schema.files import dump
     from engdiff.sources.acquire import read
 
-    words: EngineWords = context.obj
-    words.refuse("show")
     reference = parse(capture)
     if isinstance(reference, EngineReference):
         if reference.engine not in engines.names():

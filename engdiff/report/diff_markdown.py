@@ -21,7 +21,7 @@ def diff_markdown(diff: Diff) -> str:
         _command("The new version with every pin", diff.pinned_command),
         _command("Prove it", diff.prove_command),
         _list("Asked for: the command lines differ", (_text(f.headline) for f in diff.findings if f.asked)),
-        _list("Accepted", (f"{_text(a.finding.headline)}: {_text(a.reason)}" for a in diff.accepted)),
+        _list("Accepted", (f"{_text(a.finding.headline)} (accepted: {_text(a.reason)})" for a in diff.accepted)),
         _list("The machines differ", (_text(move(m)) for m in diff.machine)),
         _list("Not compared", (f"{_text(n.what)}: {_text(n.because)}" for n in diff.not_compared)),
         _folded(f"{len(cosmetic)} cosmetic", _table(cosmetic)),
@@ -42,7 +42,8 @@ def _row(finding: Finding) -> str:
     who = origins(finding)
     headline = _text(finding.headline) + (f" _({who})_" if who else "")
     why = _text(finding.why) + (f" (since {_text(finding.since)})" if finding.since else "")
-    pin = _code(finding.pin.text) if finding.pin.text else f"none: {_text(finding.pin.because or '')}"
+    none = "" if finding.kind == "StartRefused" else "none: "
+    pin = _code(finding.pin.text) if finding.pin.text else none + _text(finding.pin.because or "")
     return f"| {finding.area} | {headline} | {why} | {pin} |"
 
 

@@ -16,7 +16,7 @@ SHORTEST_BAR = 4
 LONGEST_LINE = 160
 """Lines of a log are cut here unless everything is asked for."""
 
-HOW = {"product": "one factor after the other", "remainder": "what is left of what the engine may use"}
+HOW = {"product": "one factor after the other", "remainder": "it is what the others leave"}
 
 
 def print_diff(diff: Diff, console: Console, *, everything: bool = False) -> None:
@@ -82,16 +82,18 @@ def _finding(page: Page, number: int, finding: Finding) -> None:
 
 
 def _pin(page: Page, finding: Finding, margin: int) -> None:
-    """The pin is there to be copied: it is never broken."""
+    """The pin is there to be copied: it is never broken. A start that is refused has advice in its place."""
     pin = finding.pin
-    lead = Text.assemble("    ", ("pin", "pin"), " " * (margin - 7))
+    lead = Text.assemble("    ", ("next" if finding.kind == "StartRefused" else "pin", "pin"))
+    lead.append(" " * (margin - lead.cell_len))
     because = f"({pin.because})" if pin.because else ""
     if pin.text is None:
-        page.line(Text(f"none: {pin.because}", style="quiet"), lead=lead)
+        none = "" if finding.kind == "StartRefused" else "none: "
+        page.line(Text(f"{none}{pin.because}", style="" if not none else "quiet"), lead=lead)
     elif margin + len(pin.text) + GAP + len(because) <= page.width:
         page.line(Text.assemble((pin.text, "pin"), (f"  {because}" if because else "", "quiet")), lead=lead)
     else:
-        page.whole(Text(pin.text, style="pin"), lead=lead, indent=margin)
+        page.whole(Text(pin.text, style="pin"), lead=lead)
         if because:
             page.line(Text(because, style="quiet"), indent=margin)
 
@@ -161,12 +163,12 @@ def _rest(page: Page, diff: Diff, everything: bool) -> None:
 
 def _native(page: Page, diff: Diff, everything: bool) -> None:
     new, old = ([leaf for leaf in diff.native_only if leaf.side == side] for side in ("new", "old"))
-    text = (
-        f"Native configuration: {count(diff.native_compared, 'option')} compared, "
-        f"{len(new)} only in the new version, {len(old)} only in the old"
-    )
+    text = f"Native configuration: {count(diff.native_compared, 'option')} compared"
+    if new or old:
+        hint = "" if everything else " (--all lists them)"
+        text += f", {len(new)} only in the new version, {len(old)} only in the old{hint}"
     page.section()
-    page.line(Text(text + ("" if everything or not (new or old) else " (--all lists them)"), style="quiet"))
+    page.line(Text(text, style="quiet"))
     for leaf in diff.native_only if everything else ():
         mark = "+ " if leaf.side == "new" else "− "
         page.line(Text(f"{leaf.path} = {leaf.value}", style="quiet"), lead=Text(" " * INDENT + mark, style="quiet"))

@@ -18,11 +18,9 @@ def count(number: int, thing: str) -> str:
 
 
 def origins(finding: Finding) -> str:
-    """``default → derived``; empty when neither side has one."""
-    old, new = (ORIGINS.get(o or "", "") for o in (finding.old_origin, finding.new_origin))
-    if not old and not new:
-        return ""
-    return old if old == new else f"{old or 'unknown'} → {new or 'unknown'}"
+    """``default → derived``; empty when that did not move, since the headline says it then."""
+    old, new = (ORIGINS.get(o or "", "unknown") for o in (finding.old_origin, finding.new_origin))
+    return f"{old} → {new}" if old != new else ""
 
 
 def move(one: Move) -> str:

@@ -65,13 +65,18 @@ def parse(text: str, name: str, model: type[Document]) -> Document:
 def parse_json(text: str, name: str) -> Any:
     """JSON, or the error that tells a truncated file from one that never was JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         if _breaks_off(text, error):
             raise errors.DocumentTruncated(name, error.lineno) from None
         raise errors.DocumentNotJson(name, error.lineno, error.colno) from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or nesting without end
         raise errors.DocumentNotJson(name, 1, 1) from None
+
+
+def _refuse(word: str) -> None:
+    """NaN and Infinity are no JSON, and engdiff writes neither."""
+    raise ValueError(word)
 
 
 def _is_utf8(data: Any, text: str) -> bool:

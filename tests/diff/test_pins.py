@@ -87,7 +87,9 @@ LEAF = "config.example_config.example_option"
     ("old", "new", "because"),
     [
         (_same, make.with_term("weights", make.measured(20 * GIB)), "no setting of its own"),
-        (make.with_native(LEAF, None), make.with_native(LEAF, "new"), "no flag of that name"),
+        (make.with_native(LEAF, None), make.with_native(LEAF, "new"), "unset before"),
+        (make.with_native(LEAF, "old"), make.with_native(LEAF, "new"), "no flag of that name"),
+        (make.with_native("config.no_flag", 1), make.with_native("config.no_flag", 2), "no flag of that name"),
         (_same, make.with_admission(rule=make.known("another")), "no flag or variable"),
     ],
 )
@@ -115,8 +117,8 @@ def test_asked_for_is_not_pinned_back() -> None:
 # --- llama.cpp: both styles, and what follows from what -----------------------------------------------------------
 
 
-def grown(**changes: int) -> Capture:
-    return make.llamacpp(cells=4096, **changes)
+def grown(slots: int = 4) -> Capture:
+    return make.llamacpp(slots=slots, cells=4096)
 
 
 def test_a_pool_takes_the_pin_of_the_factor_that_moved() -> None:

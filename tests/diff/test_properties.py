@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engdiff.diff.compare import compare
-from engdiff.schema.capture import Capture
+from engdiff.schema.capture import Capture, Origin
 from engdiff.schema.diff import Diff
 from tests import factories as make
 from tests.factories import GIB
@@ -20,7 +20,7 @@ KEYS = (
     "scheduler.max_num_seqs",
 )
 PLAIN = st.none() | st.booleans() | st.integers(0, 2**40) | st.floats(0, 1) | st.text(max_size=8)
-ORIGINS = st.sampled_from(["default", "derived"])
+ORIGINS: st.SearchStrategy[Origin | None] = st.sampled_from(["default", "derived"])
 TREES = st.recursive(PLAIN, lambda inner: st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4))
 
 

@@ -125,6 +125,8 @@ def test_binary(tmp_path: Path, content: bytes) -> None:
         (edited("instances/0/role", "chef"), errors.DocumentInvalid, "key `instances.0.role`"),
         (edited("notes", ["\ud800"]), errors.DocumentInvalid, "half a character"),
         ('{"a": 1}\n}', errors.DocumentNotJson, "not JSON (line 2"),
+        ('{"a": NaN}', errors.DocumentNotJson, "not JSON"),
+        ('{"a": -Infinity}', errors.DocumentNotJson, "not JSON"),
         (edited("settings/model.max_model_len/origin", "luck"), errors.DocumentInvalid, "model.max_model_len.origin`"),
     ],
 )

@@ -16,7 +16,9 @@ from engdiff.engines.vllm import launch
 from engdiff.redact import REDACTED
 
 
-def plan(tmp_path: Path, model: str = "org/model", arguments: tuple[str, ...] = (), **variables: str) -> LaunchPlan:
+def plan(
+    tmp_path: Path, model: str = "org/model", arguments: tuple[str, ...] = (), variables: dict[str, str] | None = None
+) -> LaunchPlan:
     return launch.plan(
         LaunchRequest(
             version="0.32.0",
@@ -24,7 +26,7 @@ def plan(tmp_path: Path, model: str = "org/model", arguments: tuple[str, ...] = 
             interpreter=Path("/env/bin/python"),
             model=model,
             arguments=arguments,
-            variables=variables,
+            variables=variables or {},
             folder=tmp_path,
             port=4321,
         )
@@ -63,7 +65,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_the_probe_is_found_as_a_plugin(tmp_path: Path) -> None:
-    made = plan(tmp_path, PYTHONPATH="/mine")
+    made = plan(tmp_path, variables={"PYTHONPATH": "/mine"})
     first, second = made.environ["PYTHONPATH"].split(os.pathsep)
     assert second == "/mine"
     (found,) = importlib.metadata.distributions(path=[first])
@@ -95,7 +97,7 @@ def test_planning_twice_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_added_variables(variables: dict[str, str], added: dict[str, str | None], tmp_path: Path) -> None:
-    made = plan(tmp_path, **variables)
+    made = plan(tmp_path, variables=variables)
     for name, value in added.items():
         if value is None:
             assert name not in made.added
@@ -108,12 +110,12 @@ def test_added_variables(variables: dict[str, str], added: dict[str, str | None]
 
 def test_a_local_model_needs_no_hub(tmp_path: Path) -> None:
     assert plan(tmp_path, model=str(tmp_path)).environ["HF_HUB_OFFLINE"] == "1"
-    assert plan(tmp_path, model=str(tmp_path), HF_HUB_OFFLINE="0").environ["HF_HUB_OFFLINE"] == "0"
+    assert plan(tmp_path, model=str(tmp_path), variables={"HF_HUB_OFFLINE": "0"}).environ["HF_HUB_OFFLINE"] == "0"
 
 
 def test_only_variables_that_the_engine_reads_are_kept(tmp_path: Path) -> None:
     read = {"VLLM_X": "1", "HF_HOME": "/h", "OMP_NUM_THREADS": "2", "LD_PRELOAD": "x.so", "TORCHINDUCTOR_Y": "1"}
-    made = plan(tmp_path, **read, EDITOR="vi", AWS_SECRET_ACCESS_KEY="s", MY_VLLM_X="no")
+    made = plan(tmp_path, variables=read | {"EDITOR": "vi", "AWS_SECRET_ACCESS_KEY": "s", "MY_VLLM_X": "no"})
     assert dict(made.read_variables) == read
     assert launch.user_variables({**read, "EDITOR": "vi"}) == read
     assert made.environ["EDITOR"] == "vi"

@@ -140,10 +140,15 @@ def test_no_pool() -> None:
 
 
 NUMBERS = st.none() | st.integers(0, 100 * GIB)
-MEMORY = st.fixed_dictionaries(
-    {},
-    optional=dict.fromkeys(("requested_memory", "requested_cpu_memory", "peak_activation_memory", "non_torch_memory", "total_consumed", "cudagraph_memory_estimate"), NUMBERS),
-)  # fmt: skip
+COUNTED = (
+    "requested_memory",
+    "requested_cpu_memory",
+    "peak_activation_memory",
+    "non_torch_memory",
+    "total_consumed",
+    "cudagraph_memory_estimate",
+)
+MEMORY = st.fixed_dictionaries({}, optional=dict.fromkeys(COUNTED, NUMBERS))
 
 
 @given(MEMORY, NUMBERS, NUMBERS, NUMBERS, NUMBERS)
