@@ -27,14 +27,18 @@ app = typer.Typer(
 
 
 def _exits(verb: Callable[..., int]) -> Callable[..., None]:
-    """The verb with its result as the exit code; Ctrl-C becomes an error like any other."""
+    """The verb with its result as the exit code; Ctrl-C becomes an error like any other, and a closed pipe is none."""
 
     @functools.wraps(verb)
     def wrapped(*args: Any, **kwargs: Any) -> None:
+        code = errors.EXIT_FINE
         try:
             code = verb(*args, **kwargs)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             raise errors.Interrupted("interrupted; what engdiff had started was stopped") from None
+        except BrokenPipeError:  # whoever read has read enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(code)
 
     return wrapped
@@ -89,9 +93,6 @@ def run(argv: list[str]) -> int:
         app(args=own, prog_name="engdiff", obj=EngineWords(engine_words))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else errors.EXIT_FINE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return errors.EXIT_FINE
     except errors.EngdiffError as error:
         from engdiff.report.errors import print_error
 

@@ -52,7 +52,7 @@ def diff(
 
     Two files: engdiff diff old.json new.json
 
-    A file and an engine, which is started with the file's command: engdiff diff old.json vllm@0.32.0
+    An engine takes the file's command: engdiff diff old.json vllm@0.32.0
 
     Two engines; words after -- go to both:
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from engdiff.report.page import GAP, INDENT, Page
-from engdiff.report.wording import count, move, origins, shortened, side_name, verdict
+from engdiff.report.wording import count, move, origins, shortened, side_name, verdict, words
 from engdiff.schema.diff import Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
@@ -40,15 +40,25 @@ def _heading(page: Page, diff: Diff) -> None:
         )
     )
     page.line(Text(f"{diff.old.label} → {diff.new.label}", style="quiet"))
+    if words(diff.old) != words(diff.new):
+        page.line(Text(f"old words: {words(diff.old) or 'none'}", style="quiet"))
+        page.line(Text(f"new words: {words(diff.new) or 'none'}", style="quiet"))
     page.line(Text(verdict(diff), style="title"))
     page.rule()
 
 
 def _findings(page: Page, diff: Diff, everything: bool) -> None:
     unasked = [f for f in diff.findings if not f.asked]
-    minor = [f for f in unasked if f.area == "cosmetic" and not everything]
-    for number, finding in enumerate((f for f in unasked if f not in minor), start=1):
-        _finding(page, number, finding)
+    brief = [f for f in unasked if (f.area == "cosmetic" or not f.explained) and not everything]
+    for number, finding in enumerate((f for f in unasked if f not in brief), start=1):
+        _finding(page, number, finding, everything=everything)
+    unknown = [f for f in brief if not f.explained]
+    if unknown:
+        page.section("Moved, and engdiff has no account of what it costs")
+        for finding in unknown:
+            pin = f"   pin: {finding.pin.text}" if finding.pin.text else ""
+            _item(page, Text.assemble(finding.headline, (pin, "pin")))
+    minor = [f for f in brief if f.explained]
     if minor:
         page.section("Cosmetic (--all gives reasons and pins)")
         for finding in minor:
@@ -69,16 +79,23 @@ def _item(page: Page, text: Text) -> None:
     page.line(text, lead=Text(" " * INDENT + "· ", style="quiet"))
 
 
-def _finding(page: Page, number: int, finding: Finding) -> None:
+def _finding(page: Page, number: int, finding: Finding, *, everything: bool) -> None:
     page.section()
     lead = Text.assemble((f"{number:>3} ", "quiet"), (f"{finding.area:<10} ", finding.area))
     margin = lead.cell_len
     who = origins(finding)
     page.line(Text.assemble((finding.headline, "new"), (f"  [{who}]" if who else "", "quiet")), lead=lead)
     page.line(finding.why + (f" (since {finding.since})" if finding.since else ""), indent=margin)
-    for line in finding.evidence[:2]:
+    for line in finding.evidence if everything else _own_words(finding):
         page.line(Text(line, style="quiet"), indent=margin)
     _pin(page, finding, margin)
+
+
+def _own_words(finding: Finding) -> tuple[str, ...]:
+    """Evidence that explains by itself; log lines are for --all."""
+    if finding.kind == "StartRefused":
+        return finding.evidence
+    return tuple(line for line in finding.evidence if line.startswith("the engine's own"))
 
 
 def _pin(page: Page, finding: Finding, margin: int) -> None:

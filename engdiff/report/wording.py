@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from engdiff.schema.diff import Diff, Finding, Move, Side
 
 ORIGINS = {"user": "set by you", "default": "default", "derived": "derived", "forced": "forced"}
@@ -57,3 +59,8 @@ def _unasked(number: int, cosmetic: int) -> str:
         return text
     share = ("cosmetic" if number == 1 else "all cosmetic") if cosmetic == number else f"{cosmetic} of them cosmetic"
     return f"{text}, {share}"
+
+
+def words(side: Side) -> str:
+    """What the user wrote for this side: variables, then the words after ``--``."""
+    return " ".join((*(f"{k}={shlex.quote(v)}" for k, v in sorted(side.variables.items())), shlex.join(side.arguments)))

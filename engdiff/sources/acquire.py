@@ -61,18 +61,23 @@ def acquire(reference: Reference, wishes: Wishes, progress: Progress) -> Outcome
 
 
 def order(reference: EngineReference, wishes: Wishes, progress: Progress) -> Order:
-    """Everything a launch needs, with the engine's environment made if it is not there."""
+    """Everything a launch needs, with the engine's environment made if it is not there.
+
+    What the user wrote is checked first: an environment can take minutes.
+    """
     engine = engines.get(reference.engine)
     machine = look()
     model_given = _model(wishes)
+    model = _model_path(engine, model_given)
+    arguments = _arguments(wishes, engine)
     environment, because = _environment(engine, reference, wishes, machine, progress)
     return Order(
         engine=engine,
         environment=environment,
         because=because,
-        model=_model_path(engine, model_given),
+        model=model,
         model_given=model_given,
-        arguments=_arguments(wishes, engine),
+        arguments=arguments,
         variables=_variables(wishes, progress),
         machine=machine,
         start_limit_seconds=wishes.start_limit_seconds,

@@ -88,7 +88,6 @@ LEAF = "config.example_config.example_option"
     [
         (_same, make.with_term("weights", make.measured(20 * GIB)), "no setting of its own"),
         (make.with_native(LEAF, None), make.with_native(LEAF, "new"), "unset before"),
-        (make.with_native(LEAF, "old"), make.with_native(LEAF, "new"), "no flag of that name"),
         (make.with_native("config.no_flag", 1), make.with_native("config.no_flag", 2), "no flag of that name"),
         (_same, make.with_admission(rule=make.known("another")), "no flag or variable"),
     ],
