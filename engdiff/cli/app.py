@@ -13,7 +13,6 @@ import typer
 from engdiff import __version__, errors
 from engdiff.cli import capture, diff, doctor, env, schema, show
 from engdiff.cli.words import EngineWords
-from engdiff.redact import redact_text
 
 app = typer.Typer(
     name="engdiff",
@@ -107,6 +106,8 @@ def _defect(error: Exception) -> int:
     """A fault of engdiff's own: one sentence, and the details in a file for a bug report."""
     import tempfile
     import traceback
+
+    from engdiff.redact import redact_text
 
     handle, path = tempfile.mkstemp(prefix="engdiff-defect-", suffix=".txt")
     with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -22,6 +22,9 @@ from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Accepted, Diff, Finding, NotCompared, Pin, Side
 from engdiff.schema.values import number, plain
 
+STDIN = "-"
+"""A label that names nothing that could be read again."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -68,7 +71,7 @@ def compare(
         warnings_new=_warnings(old, new),
         warnings_gone=_warnings(new, old),
         pinned_command=commands.native,
-        prove_command=commands.prove,
+        prove_command=commands.prove if old_label != STDIN else None,
     )
 
 

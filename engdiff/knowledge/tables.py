@@ -142,7 +142,14 @@ class Knowledge:
 
     def names(self, version: str) -> dict[str, Names]:
         """Canonical key to native names, at one version."""
-        return {key: self._names(key, entry, version) for key, entry in self._native.items()}
+        if version not in self._names_at:
+            self._names_at[version] = {key: self._names(key, entry, version) for key, entry in self._native.items()}
+        return self._names_at[version]
+
+    @cached_property
+    def _names_at(self) -> dict[str, dict[str, Names]]:
+        """What was asked for already: each finding asks."""
+        return {}
 
     def _names(self, key: str, entry: Mapping[str, Any], version: str) -> Names:
         return Names(

