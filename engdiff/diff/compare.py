@@ -95,7 +95,7 @@ def _asked_along(founds: list[Found]) -> Iterator[Found]:
 def _rank(found: Found) -> tuple[bool, bool, int, int, float, str]:
     """Unasked first, explained first, then by what it can cost, then by how much it moved."""
     old, new = number(found.old), number(found.new)
-    size = abs(math.log(new / old)) if old and new and old > 0 and new > 0 else 0.0
+    size = abs(math.log(new) - math.log(old)) if old and new and old > 0 and new > 0 else 0.0
     return found.asked, not found.explained, AREAS.index(found.area), found.rank, -size, found.key
 
 
