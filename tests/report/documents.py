@@ -164,7 +164,7 @@ UPGRADE = Diff(
     ),
     not_compared=(NotCompared(what="graphs.bytes", because="unknown on the old side: the log does not state it"),),
     warnings_new=(
-        "Compiling again due to a load failure from /root/.cache/vllm/torch_compile_cache/"
+        "Compiling again due to a load failure from /home/user/.cache/vllm/torch_compile_cache/"
         "d0c49891ff055bf82240fd9bed134b22dade61488c6b43f842bb709c4417b451/rank_0_0/model, reason: 'function' object "
         "has no attribute 'finalize_loading'",
     ),
