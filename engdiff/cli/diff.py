@@ -61,7 +61,7 @@ def diff(
     Exit code 0: nothing moved. 1: it differs.
     """
     from engdiff import errors
-    from engdiff.diff.accept import load_acceptances
+    from engdiff.diff.accept import load_acceptances, unused
     from engdiff.diff.compare import compare
     from engdiff.report.progress import Progress
     from engdiff.schema.files import check_output, dump, write_text
@@ -86,6 +86,8 @@ def diff(
     found = compare(
         pair.old, pair.new, old_label=pair.old_label, new_label=pair.new_label, style=pins.value, accept=accepted
     )
+    for stale in unused(accepted, found):
+        progress(f"note: {accept}: `{stale.key}` accepts nothing in this diff")
     if output:
         write_text(output, dump(found))
     _print(found, Format.json if json else format, everything=everything)

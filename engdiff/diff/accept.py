@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from engdiff.errors import UsageError
-from engdiff.schema.diff import Finding
+from engdiff.schema.diff import Diff, Finding
 from engdiff.schema.files import read_text
 
 FIELDS = {"key", "kind", "reason"}
@@ -33,6 +34,11 @@ class Acceptance:
     def covers(self, finding: Finding) -> bool:
         """Whether it accepts this finding."""
         return fnmatchcase(finding.key, self.key) and self.kind in (None, finding.kind)
+
+
+def unused(acceptances: Sequence[Acceptance], diff: Diff) -> tuple[Acceptance, ...]:
+    """Entries that accept nothing: what they were written for has gone, and they would hide what comes next."""
+    return tuple(a for a in acceptances if not any(a.covers(one.finding) for one in diff.accepted))
 
 
 def load_acceptances(path: Path) -> tuple[Acceptance, ...]:

@@ -10,7 +10,7 @@ from engdiff.diff.effect import no_effect
 from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, PoolShrank, StartMended, StartRefused
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.tables import Change
-from engdiff.knowledge.versions import release
+from engdiff.knowledge.versions import is_version, release
 from engdiff.redact import REDACTED
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Finding, Pin
@@ -20,7 +20,9 @@ from engdiff.schema.values import plain
 def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None) -> Change | None:
     """What the engine's knowledge says of this very move, between these versions, on this kind of device."""
     before, after = (plain(c.identity.version) for c in (old, new))
-    if engine is None or not isinstance(before, str) or not isinstance(after, str) or release(after) < release(before):
+    if engine is None or not isinstance(before, str) or not isinstance(after, str):
+        return None
+    if not (is_version(before) and is_version(after)) or release(after) < release(before):
         return None
     platform = "cuda" if any(d.kind == "gpu" for d in new.identity.devices) else "cpu"
     key = found.key.removeprefix(engine.native_root)

@@ -21,19 +21,35 @@ SMALLEST_LINE_BYTES = 2**20
 
 
 def ranks(old: Capture, new: Capture) -> Iterator[tuple[Rank, Rank, str]]:
-    """Ranks of the first instance that both sides have, with the words that tell them apart."""
+    """Ranks of the first instance that both sides have, with the words that tell them apart.
+
+    Ranks that hold the same memory are told once: tensor parallelism makes many of a kind.
+    """
     if not old.instances or not new.instances:
         return
-    pairs = list(zip(old.instances[0].ranks, new.instances[0].ranks, strict=False))
+    pairs = zip(old.instances[0].ranks, new.instances[0].ranks, strict=False)
+    distinct: dict[object, tuple[int, Rank, Rank]] = {}
     for index, (left, right) in enumerate(pairs):
-        yield left, right, f", rank {index}" if len(pairs) > 1 else ""
+        distinct.setdefault((_memory(left), _memory(right)), (index, left, right))
+    for index, left, right in distinct.values():
+        yield left, right, f", rank {index}" if len(distinct) > 1 else ""
+
+
+def _memory(rank: Rank) -> object:
+    """Everything about a rank's memory that a reader sees."""
+    return (
+        tuple((term.name, number(term.bytes)) for term in rank.ledger),
+        tuple((pool.name, number(pool.bytes), number(pool.max_concurrency)) for pool in rank.pools),
+    )
 
 
 def pool_pairs(old: Capture, new: Capture) -> Iterator[tuple[str, str, Rank, Rank, Pool, Pool]]:
     """Pools of the same name on the same rank."""
     for left, right, suffix in ranks(old, new):
         for index, (a, b) in enumerate(zip(left.pools, right.pools, strict=False)):
-            key = "kv.pool_bytes" if index == 0 and not suffix else f"kv.pool_bytes[{right.tp}.{index}]"
+            where = [suffix.removeprefix(", "), f"pool {index}" if index else ""]
+            inside = ", ".join(filter(None, where))
+            key = f"kv.pool_bytes[{inside}]" if inside else "kv.pool_bytes"
             yield key, f"the {b.name}{suffix}", left, right, a, b
 
 
@@ -114,7 +130,7 @@ def _lines(left: Rank, right: Rank, suffix: str) -> Iterator[Found]:
         if size_a is None or size_b is None or equal(a.bytes, b.bytes) or abs(size_b - size_a) < SMALLEST_LINE_BYTES:
             continue
         yield MemoryMoved(
-            key=f"memory.{name.replace(' ', '_')}",
+            key=f"memory.{name.replace(' ', '_')}" + (f"[{suffix.removeprefix(', ')}]" if suffix else ""),
             name=f"memory for {name}{suffix}",
             old=a.bytes,
             new=b.bytes,

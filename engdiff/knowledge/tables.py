@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from engdiff.knowledge.settings import Area
-from engdiff.knowledge.versions import at_version, holds, release
+from engdiff.knowledge.versions import at_version, holds, is_version, release
 
 _PLACEHOLDER = re.compile(r"[=\s](?:N|GIB|BYTES|LIST|NAME|DIR)$")
 
@@ -201,6 +201,8 @@ class Knowledge:
 
     def renamed(self, old_version: str, new_version: str) -> dict[str, str]:
         """Old native path to new one, for leaves that only moved between the two versions (older first)."""
+        if not (is_version(old_version) and is_version(new_version)):
+            return {}
         low, high = release(old_version), release(new_version)
         return {
             change.old_native: change.new_native

@@ -17,7 +17,9 @@ def release(text: str) -> Version:
 
 
 def holds(version: str, since: str | None = None, until: str | None = None) -> bool:
-    """Whether ``version`` lies in the range; both ends belong to it."""
+    """Whether ``version`` lies in the range; both ends belong to it. What is no version lies in no bounded range."""
+    if not is_version(version):
+        return since is None and until is None
     at = release(version)
     return (since is None or release(since) <= at) and (until is None or at <= release(until))
 
@@ -35,8 +37,8 @@ def at_version(entry: Any, version: str, field: str) -> str | None:
 
 def nearest(wanted: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """The ``count`` known versions closest to ``wanted``, oldest first; the newest ones if it is no version."""
-    ordered = sorted({v for v in known if _parses(v)}, key=Version)
-    if not _parses(wanted):
+    ordered = sorted({v for v in known if is_version(v)}, key=Version)
+    if not is_version(wanted):
         return tuple(ordered[-count:])
     below = [v for v in ordered if Version(v) < Version(wanted)]
     above = [v for v in ordered if Version(v) > Version(wanted)]
@@ -45,7 +47,8 @@ def nearest(wanted: str, known: Iterable[str], count: int = 3) -> tuple[str, ...
     return tuple(below[len(below) - take_below :] + above[:take_above])
 
 
-def _parses(text: str) -> bool:
+def is_version(text: str) -> bool:
+    """Whether the text is a PEP 440 version."""
     try:
         Version(text)
     except InvalidVersion:

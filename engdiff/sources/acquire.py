@@ -16,7 +16,7 @@ from engdiff.environments.listing import list_versions
 from engdiff.environments.managed import provide
 from engdiff.environments.recipe import Environment
 from engdiff.environments.store import cache_folder
-from engdiff.knowledge.versions import nearest
+from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
 from engdiff.models.tiny import make_tiny
 from engdiff.redact import REDACTED
@@ -156,6 +156,8 @@ def _environment(
         return environment, f"installed in {wishes.python}"
     build = engine.build(machine, wishes.build)
     version = reference.version or _newest(engine, build)
+    if not is_version(version):
+        raise _unknown_version(engine, version, build)
     if problem := engine.problem(version, build.distribution, machine):
         raise errors.WontLoadHere(engine.title, version, problem.because, problem.evidence, problem.instead)
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engdiff.diff.accept import Acceptance, load_acceptances
+from engdiff.diff.accept import Acceptance, load_acceptances, unused
 from engdiff.diff.compare import compare
 from engdiff.errors import DocumentError, UsageError
 from engdiff.schema.diff import Diff
@@ -99,3 +99,11 @@ def test_load_names_the_entry(tmp_path: Path, text: str, message: str) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="no such file"):
         load_acceptances(tmp_path / "none.toml")
+
+
+def test_entries_that_accept_nothing_are_known() -> None:
+    acceptances = (Acceptance("kv.pool_bytes", "planned"), Acceptance("gone.*", "long ago"))
+    found = compare(
+        make.llamacpp(), make.llamacpp(cells=4096), old_label="a", new_label="b", style="flags", accept=acceptances
+    )
+    assert [a.key for a in unused(acceptances, found)] == ["gone.*"]
