@@ -14,7 +14,8 @@ Source = Literal["probe", "endpoint", "log", "command", "metadata", "machine", "
 
 
 REPEAT_RELATIVE = 0.02
-"""How much a measured number may differ between two launches of the same thing and still say the same."""
+"""How much a measured number may differ between two launches of the same thing and still say the same, unless its
+own bounds say otherwise."""
 
 
 class Frozen(BaseModel):
