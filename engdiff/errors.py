@@ -91,7 +91,7 @@ class DocumentTooNew(DocumentError):
     def __init__(self, path: Path | str, found: int, newest: int) -> None:
         super().__init__(
             f"{path}: schema {found} is newer than this engdiff understands (up to {newest})",
-            "read it with the engdiff that wrote it, or upgrade this one",
+            "upgrade engdiff: this one is older than the file",
         )
 
 

@@ -117,7 +117,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["diff", "diff.json", "old.json"], "diff.json: expected an engdiff capture, found a diff", "engdiff capture"),
     (["diff", "text.json", "old.json"], "text.json: not JSON (line 1, column 1)", "engdiff capture -o FILE"),
     (["diff", "empty.json", "old.json"], "empty.json: ", "engdiff"),
-    (["diff", "newer.json", "old.json"], "newer.json: schema 99 is newer", "pip install --upgrade engdiff"),
+    (["diff", "newer.json", "old.json"], "newer.json: schema 99 is newer", "upgrade engdiff"),
     (["diff", "edited.json", "old.json"], "edited.json: key `identity.host.cpu_count`", "capture again"),
     (["diff", "old.json", "-"], "standard input: ", "engdiff"),
     (["diff", "-", "-"], "`-` can be given once", "write one of the two to a file"),
