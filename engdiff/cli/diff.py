@@ -84,7 +84,13 @@ def diff(
     with Progress(quiet=quiet) as progress:
         pair = acquire_pair(wanted, progress)
     found = compare(
-        pair.old, pair.new, old_label=pair.old_label, new_label=pair.new_label, style=pins.value, accept=accepted
+        pair.old,
+        pair.new,
+        old_label=pair.old_label,
+        new_label=pair.new_label,
+        style=pins.value,
+        accept=accepted,
+        old_launched=pair.old_launched,
     )
     for stale in unused(accepted, found):
         progress(f"note: {accept}: `{stale.key}` accepts nothing in this diff")

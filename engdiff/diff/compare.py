@@ -44,8 +44,12 @@ def compare(
     new_label: str,
     style: PinStyle = "flags",
     accept: Sequence[Acceptance] = (),
+    old_launched: bool = False,
 ) -> Diff:
-    """The Diff of two captures. Pure: the same two give the same Diff."""
+    """The Diff of two captures. Pure: the same two give the same Diff.
+
+    ``old_launched``: the old label names an engine that was started for this, not a file.
+    """
     same_engine = old.identity.engine == new.identity.engine
     engine = engines.get(new.identity.engine) if same_engine else None
     pair = Pair(old, new, engine, leaves(old, new, engine) if engine else None)
@@ -56,7 +60,7 @@ def compare(
     findings = [_finding(found, pin_for(found, change, old, new, pair.engine, style)) for found, change in ranked]
     kept, accepted = _split([inherited(finding, findings) for finding in findings], accept)
     native_only, compared, not_native = natives_only(pair.native, pair.engine)
-    commands = pinned_commands(pair.new, pair.engine, kept, old_label)
+    commands = pinned_commands(old, new, pair.engine, kept, old_label=old_label, old_launched=old_launched)
     return Diff(
         old=_side(old, old_label),
         new=_side(new, new_label),
@@ -85,11 +89,12 @@ def _collect(pair: Pair) -> Iterator[Found]:
 
 
 def _asked_along(founds: list[Found]) -> Iterator[Found]:
-    """What follows only from what the user asked for was asked for as well."""
+    """What follows only from what the user asked for was asked for as well; only findings can be a cause."""
+    moved = {found.key for found in founds}
     asked = {found.key for found in founds if found.asked}
     for found in founds:
-        follows = set(found.follows_from)
-        yield replace(found, asked=True) if follows and follows <= asked else found
+        follows = tuple(key for key in found.follows_from if key in moved)
+        yield replace(found, follows_from=follows, asked=found.asked or (bool(follows) and asked.issuperset(follows)))
 
 
 def _rank(found: Found) -> tuple[bool, bool, int, int, float, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engdiff.diff.effect import no_effect
@@ -110,19 +110,52 @@ class Commands:
     prove: str | None
 
 
-def pinned_commands(new: Capture, engine: Engine | None, findings: Sequence[Finding], old_label: str) -> Commands:
+def pinned_commands(
+    old: Capture,
+    new: Capture,
+    engine: Engine | None,
+    findings: Sequence[Finding],
+    *,
+    old_label: str,
+    old_launched: bool,
+) -> Commands:
     """The new side's command with the pins of every unasked finding that costs something; nothing if none has one."""
     own = [f.pin for f in findings if not f.asked and not f.follows_from and f.area != "cosmetic"]
-    flags = [w for text in _texts(own, "flags") for w in shlex.split(text)]
-    pinned_variables = _texts(own, "env")
-    if engine is None or not (flags or pinned_variables):
+    flags = tuple(w for text in _texts(own, "flags") for w in shlex.split(text))
+    pinned = dict(w.split("=", 1) for text in _texts(own, "env") for w in shlex.split(text))
+    if engine is None or not (flags or pinned):
         return Commands(None, None)
-    kept = {k: v for k, v in new.launch.variables.items() if REDACTED not in v}
-    variables = [*(f"{k}={shlex.quote(v)}" for k, v in kept.items()), *pinned_variables]
-    command = engine.native_command(new.launch.model, (*new.launch.arguments, *flags))
-    words = ["engdiff", "diff", old_label, *_reference(new), "--model", new.launch.model_given]
-    words += ["--", *new.launch.arguments, *flags] if new.launch.arguments or flags else []
-    return Commands(" ".join((*variables, shlex.join(command))), " ".join((*variables, shlex.join(words))))
+    arguments, variables = (*new.launch.arguments, *flags), {**_variables(new), **pinned}
+    native = shlex.join(engine.native_command(new.launch.model, arguments))
+    prefix = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    return Commands(" ".join((*prefix, native)), _prove(old, new, arguments, variables, old_label, old_launched))
+
+
+def _prove(
+    old: Capture,
+    new: Capture,
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    old_label: str,
+    old_launched: bool,
+) -> str:
+    """The same comparison with the pins on the new side alone: words after ``--`` would reach an old side launched."""
+    if not old_launched:
+        return shlex.join(("engdiff", "diff", old_label, *_launch_words(new, arguments, variables)))
+    again = shlex.join(("engdiff", "capture", *_launch_words(old, old.launch.arguments, _variables(old))))
+    return f"{again} | {shlex.join(('engdiff', 'diff', '-', *_launch_words(new, arguments, variables)))}"
+
+
+def _launch_words(capture: Capture, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """What launches this side again. Variables go as ``--env``, which holds over those of a capture."""
+    given = (word for name, value in variables.items() for word in ("--env", f"{name}={value}"))
+    words = (*_reference(capture), "--model", capture.launch.model_given, *given)
+    return (*words, "--", *arguments) if arguments else words
+
+
+def _variables(capture: Capture) -> dict[str, str]:
+    """What the user set, without what a capture does not keep."""
+    return {k: v for k, v in capture.launch.variables.items() if REDACTED not in v}
 
 
 def _texts(pins: Sequence[Pin], style: PinStyle) -> list[str]:

@@ -81,7 +81,7 @@ def _pool(key: str, name: str, a: Pool, b: Pool, sizes: tuple[str, ...]) -> Iter
         )
     elif not equal(a.max_concurrency, b.max_concurrency) and _both_known(a, b):
         yield ConcurrencyMoved(
-            key="kv.max_concurrency",
+            key=key.replace("kv.pool_bytes", "kv.max_concurrency"),
             name="requests of full length that fit",
             old=a.max_concurrency,
             new=b.max_concurrency,

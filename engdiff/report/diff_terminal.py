@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
@@ -23,10 +25,15 @@ def print_diff(diff: Diff, console: Console, *, everything: bool = False) -> Non
     """Print it all; ``everything`` lists what is otherwise only counted."""
     page = Page(console)
     _heading(page, diff)
-    _findings(page, diff, everything)
+    unasked = [f for f in diff.findings if not f.asked]
+    brief = [f for f in unasked if (f.area == "cosmetic" or not f.explained) and not everything]
+    for number, finding in enumerate((f for f in unasked if f not in brief), start=1):
+        _finding(page, number, finding, everything=everything)
     for waterfall in diff.waterfalls:
         _waterfall(page, waterfall)
     _commands(page, diff)
+    _brief(page, brief)
+    _known(page, diff)
     _ground(page, diff, everything)
     _warnings(page, diff, everything)
     _rest(page, diff, everything)
@@ -47,22 +54,24 @@ def _heading(page: Page, diff: Diff) -> None:
     page.rule()
 
 
-def _findings(page: Page, diff: Diff, everything: bool) -> None:
-    unasked = [f for f in diff.findings if not f.asked]
-    brief = [f for f in unasked if (f.area == "cosmetic" or not f.explained) and not everything]
-    for number, finding in enumerate((f for f in unasked if f not in brief), start=1):
-        _finding(page, number, finding, everything=everything)
-    unknown = [f for f in brief if not f.explained]
+def _brief(page: Page, findings: Sequence[Finding]) -> None:
+    """What moved and is no reason to stop reading: a line each, and why it does nothing here."""
+    unknown = [f for f in findings if not f.explained]
     if unknown:
         page.section("Moved, and engdiff has no account of what it costs")
         for finding in unknown:
-            pin = f"   pin: {finding.pin.text}" if finding.pin.text else ""
-            _item(page, Text.assemble(finding.headline, (pin, "pin")))
-    minor = [f for f in brief if f.explained]
-    if minor:
-        page.section("Cosmetic (--all gives reasons and pins)")
-        for finding in minor:
             _item(page, Text(finding.headline))
+            if finding.pin.text:
+                _copied(page, "pin  ", finding.pin.text)
+    minor = [f for f in findings if f.explained]
+    if minor:
+        page.section("Cosmetic (--all gives every reason and pin)")
+        for finding in minor:
+            _item(page, Text(finding.headline), finding.why if finding.why.startswith("No effect here") else "")
+
+
+def _known(page: Page, diff: Diff) -> None:
+    """What the user asked for or has accepted."""
     asked = [f for f in diff.findings if f.asked]
     if asked:
         page.section("Asked for: the command lines differ")
@@ -71,12 +80,19 @@ def _findings(page: Page, diff: Diff, everything: bool) -> None:
     if diff.accepted:
         page.section("Accepted")
         for one in diff.accepted:
-            _item(page, Text.assemble(one.finding.headline, (f"  (accepted: {one.reason})", "quiet")))
+            _item(page, Text(one.finding.headline), f"accepted: {one.reason}")
 
 
-def _item(page: Page, text: Text) -> None:
-    """One entry of a list; further lines are set in, so that entries stay apart."""
+def _item(page: Page, text: Text, aside: str = "") -> None:
+    """One entry of a list; further lines are set in, so that entries stay apart. An aside goes below."""
     page.line(text, lead=Text(" " * INDENT + "· ", style="quiet"))
+    if aside:
+        page.line(Text(aside, style="quiet"), indent=INDENT + GAP)
+
+
+def _copied(page: Page, lead: str, text: str) -> None:
+    """What belongs to an entry of a list and is there to be copied: never broken."""
+    page.whole(Text(text, style="pin"), lead=Text(" " * (INDENT + GAP) + lead, style="quiet"))
 
 
 def _finding(page: Page, number: int, finding: Finding, *, everything: bool) -> None:

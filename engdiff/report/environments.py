@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from engdiff.report.page import Page
 from engdiff.units import format_bytes
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ def print_environments(stored: Sequence[Stored], folder: Path, console: Console)
     if not stored:
         console.print(Text(f"no environments in {folder}; `engdiff capture ENGINE@VERSION` makes one"), soft_wrap=True)
         return
-    grid = Table.grid(padding=(0, 2))
-    for justify in ("left", "right", "right", "left"):
-        grid.add_column(justify=justify)
-    grid.add_row(*(Text(t, style="title") for t in ("environment", "on disk", "its own", "last used")))
+    rows: list[tuple[Text | str, ...]] = [
+        tuple(Text(title, style="title") for title in ("environment", "on disk", "its own", "last used"))
+    ]
     for one in stored:
         used = one.last_used.strftime("%Y-%m-%d") if one.complete else "half-made"
-        grid.add_row(f"{one.engine}@{one.version}", _size(one.bytes_total), _size(one.bytes_own), used)
-    console.print(grid)
+        rows.append((f"{one.engine}@{one.version}", _size(one.bytes_total), _size(one.bytes_own), used))
+    Page(console).rows(rows, right=(1, 2), indent=0)
     console.print(Text(f"{folder}", style="quiet"), soft_wrap=True)
 
 

@@ -6,6 +6,7 @@ import re
 from types import TracebackType
 
 from rich.status import Status
+from rich.text import Text
 
 from engdiff.report.console import stderr
 
@@ -40,7 +41,7 @@ class Progress:
         elif self._quiet:
             return
         elif self._status:
-            self._status.update(text)
+            self._status.update(Text(text))  # a str would be read as markup
         elif (step := _COUNTING.sub("", text)) != self._last:
             self._last = step
             self._console.print(step, style="quiet", soft_wrap=True)

@@ -33,7 +33,8 @@ def move(one: Move) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """The text, cut with an ellipsis where it is longer."""
+    """The text without runs of spaces, cut with an ellipsis where it is longer."""
+    text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 

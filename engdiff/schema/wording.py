@@ -42,7 +42,8 @@ def show_plain(value: JsonValue, unit: str = "") -> str:
 def _number(value: float, unit: str) -> str:
     if unit == "bytes":
         return format_bytes(value)
-    text = format_count(value) if isinstance(value, int) else f"{value:g}"
+    grouped = isinstance(value, int) or 1000 <= abs(value) < 1e15
+    text = format_count(round(value)) if grouped else f"{value:g}"
     return f"{text} {_one(unit) if value == 1 else unit}" if unit and unit != "fraction" else text
 
 

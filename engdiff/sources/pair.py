@@ -35,6 +35,7 @@ class Pair:
     new: Capture
     old_label: str
     new_label: str
+    old_launched: bool
 
 
 def acquire_pair(wanted: Wanted, progress: Progress) -> Pair:
@@ -67,4 +68,4 @@ def acquire_pair(wanted: Wanted, progress: Progress) -> Pair:
     old, new = captures
     assert old is not None, "every reference was read or launched"
     assert new is not None, "every reference was read or launched"
-    return Pair(old, new, wanted.old, wanted.new)
+    return Pair(old, new, wanted.old, wanted.new, old_launched=launched[0])

@@ -176,6 +176,19 @@ def test_diff_of_two_engines(call: Call, launches: Launches) -> None:
     assert ended.err == "note: something to know\n" * 2
 
 
+def test_a_proof_of_two_launches_pins_the_new_one_alone(call: Call, launches: Launches) -> None:
+    def outcome(order: Order) -> Outcome:
+        grown = order.version == "2026.9.11063"
+        return Outcome(make.llamacpp(order.version, cells=4096 if grown else 1024), None)
+
+    launches.outcome = outcome
+    ended = call("diff", "llamacpp@2026.8.10229", NEW, "--model", "tiny", "-q", "--json", "--", "-np", "4")
+    assert parse(ended.out, "stdout", Diff).prove_command == (
+        "engdiff capture llamacpp@2026.8.10229 --model tiny -- -np 4 | "
+        f"engdiff diff - {NEW} --model tiny -- -np 4 -c 4096"
+    )
+
+
 def test_a_bad_file_is_told_before_anything_starts(call: Call, launches: Launches) -> None:
     ended = call("diff", NEW, "none.json", "--model", "tiny")
     assert (ended.code, launches.orders) == (2, [])

@@ -51,7 +51,7 @@ def test_words_with_spaces_and_quotes_survive(monkeypatch: pytest.MonkeyPatch) -
     words = ["--max-model-len", "2048", "--example-option", odd]
     assert shlex.split(found.pinned_command or "") == ["VLLM_X=a b", "vllm", "serve", "/my models/tiny", *words]
     assert shlex.split(found.prove_command or "") == [
-        "VLLM_X=a b", "engdiff", "diff", "my old.json", "vllm@0.32.0", "--model", "my tiny", "--", *words,
+        "engdiff", "diff", "my old.json", "vllm@0.32.0", "--model", "my tiny", "--env", "VLLM_X=a b", "--", *words,
     ]  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def test_as_a_variable() -> None:
     assert found.findings[0].pin.style == "env"
     assert found.pinned_command == "LLAMA_ARG_CTX_SIZE=4096 llama-server -m /models/tiny.gguf -np 4"
     assert found.prove_command == (
-        "LLAMA_ARG_CTX_SIZE=4096 engdiff diff old.json llamacpp@2026.9.11063 --model tiny -- -np 4"
+        "engdiff diff old.json llamacpp@2026.9.11063 --model tiny --env LLAMA_ARG_CTX_SIZE=4096 -- -np 4"
     )
 
 

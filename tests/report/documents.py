@@ -101,6 +101,26 @@ COSMETIC = Finding(
     pin=Pin(text="VLLM_USE_RAY_V2_EXECUTOR_BACKEND=0", style="env"),
     explained=False,
 )
+HARMLESS = Finding(
+    kind="NativeMoved",
+    key="variables.VLLM_USE_FLASHINFER_SAMPLER",
+    area="cosmetic",
+    headline="variables.VLLM_USE_FLASHINFER_SAMPLER: none → on",
+    old=make.known(None),
+    new=make.known(value=True),
+    why="No effect here: FlashInfer runs on GPUs only.",
+    pin=Pin(text=None, because="it has no effect here"),
+)
+PROCESSES = Finding(
+    kind="ProcessesChanged",
+    key="processes",
+    area="cosmetic",
+    headline="the engine runs as other processes: engine core (execute) → engine core (schedule), worker (execute)",
+    old=make.known(["engine core (execute)"]),
+    new=make.known(["engine core (schedule)", "worker (execute)"]),
+    why="Another process map costs other host memory and start-up time, and fails in other ways.",
+    pin=Pin(text=None, because="no flag or variable of this version restores it"),
+)
 ASKED = Finding(
     kind="SettingChanged",
     key="kv.block_size",
@@ -148,7 +168,7 @@ COMMAND = "vllm serve meta-llama/Llama-3.1-8B-Instruct --max-model-len 2048 --ma
 UPGRADE = Diff(
     old=OLD,
     new=NEW,
-    findings=(POOL, BATCH, ADMISSION, PRIORITY, COSMETIC, ASKED),
+    findings=(POOL, BATCH, ADMISSION, PRIORITY, COSMETIC, HARMLESS, PROCESSES, ASKED),
     accepted=(ACCEPTED,),
     waterfalls=(REMAINDER,),
     native_only=(

@@ -18,9 +18,21 @@ from engdiff.report.console import THEME, stderr, stdout
 from engdiff.report.diff_github import diff_github
 from engdiff.report.diff_markdown import diff_markdown
 from engdiff.report.diff_terminal import print_diff
-from engdiff.schema.diff import Diff, Pin
+from engdiff.schema.diff import Diff, Finding, Pin, Side
 from engdiff.schema.files import dump, parse
-from tests.report.documents import ADMISSION, BATCH, CAPTURES, COSMETIC, DIFFS, PRODUCT, UPGRADE
+from tests.report.documents import (
+    ADMISSION,
+    BATCH,
+    CAPTURES,
+    COSMETIC,
+    DIFFS,
+    HARMLESS,
+    NEW,
+    OLD,
+    PROCESSES,
+    PRODUCT,
+    UPGRADE,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (60, 80, 100, 120)
@@ -102,13 +114,18 @@ def pages() -> Iterator[tuple[str, int, str, set[str]]]:
     for width in (*WIDTHS, 40):
         for everything in (False, True):
             for name, diff in {**DIFFS, "product": UPGRADE.model_copy(update={"waterfalls": (PRODUCT,)})}.items():
-                told = [f for f in diff.findings if not f.asked and (everything or f.area != "cosmetic")]
+                told = [f for f in diff.findings if not f.asked and (everything or not minor(f))]
                 pins = {f.pin.text for f in told if f.pin.text}
                 copied = {c for c in (diff.pinned_command, diff.prove_command) if c} | pins
                 yield f"diff {name}", width, terminal(diff, width, everything=everything), copied
             for name, capture in CAPTURES.items():
                 command = {" ".join(capture.launch.native_command)}
                 yield f"show {name}", width, shown(name, width, everything=everything), command
+
+
+def minor(finding: Finding) -> bool:
+    """Whether its pin is only told with everything else."""
+    return finding.area == "cosmetic" and finding.explained
 
 
 PAGES = list(pages())
@@ -127,6 +144,59 @@ def test_pages_are_tidy(name: str, width: int, text: str, copied: set[str]) -> N
     assert [command for command in copied if command not in text] == []
 
 
+def test_the_order_of_a_page() -> None:
+    """The verdict, what costs, where the bytes went, what to type; only then the rest."""
+    text = terminal(UPGRADE, 80)
+    parts = [
+        "things moved that nobody asked for",
+        "  1 memory",
+        "Where the bytes of",
+        "The new version with every pin",
+        "Prove it",
+        "Moved, and engdiff has no account",
+        "Cosmetic",
+        "Asked for",
+        "Accepted",
+        "The machines differ",
+        "14 packages moved",
+        "New warnings",
+        "Not compared",
+        "Native configuration",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_a_long_pin_without_an_account_is_whole() -> None:
+    pin = Pin(text="VLLM_EXAMPLE='" + "a b " * 30 + "'", style="env")
+    text = terminal(with_findings(COSMETIC.model_copy(update={"pin": pin})), 60)
+    assert f"     pin  {pin.text}" in text.splitlines()
+
+
+def test_log_lines_are_only_shown_with_everything() -> None:
+    own = "the engine's own reason: the model is dense"
+    told = BATCH.model_copy(update={"evidence": ("line 7: a log line", own)})
+    assert own in terminal(with_findings(told), 80)
+    assert "line 7" not in terminal(with_findings(told), 80)
+    assert "line 7: a log line" in terminal(with_findings(told), 80, everything=True)
+
+
+def test_cosmetics_say_why_they_do_nothing_and_nothing_else() -> None:
+    text = terminal(with_findings(HARMLESS, PROCESSES), 80)
+    assert "No effect here: FlashInfer runs on GPUs only." in text
+    assert PROCESSES.why not in text
+    assert PROCESSES.why in terminal(with_findings(PROCESSES), 200, everything=True)
+
+
+def test_words_that_differ_are_in_the_heading() -> None:
+    def side(side: Side, *words: str, **variables: str) -> Side:
+        return side.model_copy(update={"arguments": words, "variables": variables})
+
+    differing = UPGRADE.model_copy(update={"old": side(OLD), "new": side(NEW, "-c", "a b", VLLM_X="1 2")})
+    assert "old words: none\nnew words: VLLM_X='1 2' -c 'a b'\n" in terminal(differing, 80)
+    assert "words:" not in terminal(UPGRADE, 80)
+
+
 def test_commands_are_whole_lines() -> None:
     lines = terminal(UPGRADE, 60).splitlines()
     assert UPGRADE.pinned_command in lines
@@ -134,7 +204,7 @@ def test_commands_are_whole_lines() -> None:
 
 
 def test_the_answer_is_in_the_first_lines() -> None:
-    assert "5 things moved that nobody asked for, 1 of them cosmetic" in "\n".join(
+    assert "7 things moved that nobody asked for, 3 of them cosmetic" in "\n".join(
         terminal(UPGRADE, 80).splitlines()[:5]
     )
     assert "nothing moved" in terminal(DIFFS["nothing"], 80)
