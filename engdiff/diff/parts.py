@@ -14,8 +14,11 @@ from engdiff.diff.findings import (
     StartRefused,
 )
 from engdiff.diff.settings import key_moved
+from engdiff.diff.tolerance import moved
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import Known, Unknown, plain
+from engdiff.schema.values import Known, plain
+
+EXECUTOR = "parallel.executor"
 
 
 def parts_found(old: Capture, new: Capture) -> Iterator[Found]:
@@ -53,12 +56,8 @@ def _ending(capture: Capture) -> Known:
     return Known(value=capture.failure.cause or capture.failure.exit, basis="measured")
 
 
-def _differ(old: Known | Unknown, new: Known | Unknown) -> bool:
-    return isinstance(old, Known) and isinstance(new, Known) and old.value != new.value
-
-
 def _runner(old: Capture, new: Capture) -> Iterator[Found]:
-    if _differ(old.runner.name, new.runner.name):
+    if moved(old.runner.name, new.runner.name):
         reason = plain(new.runner.because)
         yield RunnerChanged(
             key="runner.name",
@@ -71,7 +70,7 @@ def _runner(old: Capture, new: Capture) -> Iterator[Found]:
         )
     canonical = "kernels.attention_backend"
     shown_as_setting = canonical in old.settings and canonical in new.settings
-    if _differ(old.runner.attention_backend, new.runner.attention_backend) and not shown_as_setting:
+    if moved(old.runner.attention_backend, new.runner.attention_backend) and not shown_as_setting:
         yield BackendChanged(
             key=canonical,
             name="attention back end",
@@ -85,7 +84,7 @@ def _runner(old: Capture, new: Capture) -> Iterator[Found]:
 def _admission(old: Capture, new: Capture) -> Iterator[Found]:
     for field, name in (("rule", "the admission rule"), ("preemption", "preemption")):
         before, after = getattr(old.admission, field), getattr(new.admission, field)
-        if _differ(before, after):
+        if moved(before, after):
             yield AdmissionChanged(
                 key=f"admission.{field}",
                 name=name,
@@ -108,9 +107,6 @@ def _processes(old: Capture, new: Capture) -> Iterator[Found]:
             why="Another process map costs other host memory and start-up time, and fails in other ways.",
             follows_from=(EXECUTOR,) if key_moved(EXECUTOR, old, new) else (),
         )
-
-
-EXECUTOR = "parallel.executor"
 
 
 def _map(capture: Capture) -> tuple[str, ...]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from engdiff.diff.findings import ConcurrencyMoved, Found, MemoryMoved, PoolGrew, PoolShrank
 from engdiff.diff.settings import key_moved
-from engdiff.diff.tolerance import equal
+from engdiff.diff.tolerance import equal, moved
 from engdiff.diff.waterfall import waterfall
 from engdiff.schema.capture import Capture, Pool, Rank
 from engdiff.schema.diff import Waterfall
 from engdiff.schema.values import Known, number
-from engdiff.schema.wording import show
 
 EXPLICIT_SIZES = ("kv.configured_bytes", "kv.blocks_override")
 """Settings that give a pool its size outright: where one moved, the pool follows from it."""
@@ -79,7 +78,7 @@ def _pool(key: str, name: str, a: Pool, b: Pool, sizes: tuple[str, ...]) -> Iter
             evidence=_pool_evidence(a, b),
             follows_from=(*_moved_factors(a, b), *sizes),
         )
-    elif not equal(a.max_concurrency, b.max_concurrency) and _both_known(a, b):
+    elif moved(a.max_concurrency, b.max_concurrency):
         yield ConcurrencyMoved(
             key=key.replace("kv.pool_bytes", "kv.max_concurrency"),
             name="requests of full length that fit",
@@ -88,10 +87,6 @@ def _pool(key: str, name: str, a: Pool, b: Pool, sizes: tuple[str, ...]) -> Iter
             area="memory",
             why="As many bytes hold another number of requests: each needs other memory.",
         )
-
-
-def _both_known(a: Pool, b: Pool) -> bool:
-    return isinstance(a.max_concurrency, Known) and isinstance(b.max_concurrency, Known)
 
 
 def _pool_why(a: Pool, b: Pool) -> str:
@@ -145,6 +140,3 @@ def pool_waterfalls(old: Capture, new: Capture) -> Iterator[Waterfall]:
     for _, name, left, right, a, b in pool_pairs(old, new):
         if not equal(a.bytes, b.bytes) and (found := waterfall(name, left, right, a, b)):
             yield found
-
-
-__all__ = ["pool_waterfalls", "pools_found", "show"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engdiff.diff.findings import DefaultMoved, DerivedMoved, Found, PolicyForced, SettingChanged, SettingGone
-from engdiff.diff.tolerance import equal
+from engdiff.diff.tolerance import moved
 from engdiff.engines.contract import Engine
 from engdiff.engines.layers import same
 from engdiff.knowledge.settings import SettingInfo, registry
 from engdiff.schema.capture import Capture, Setting
 from engdiff.schema.diff import NotCompared
-from engdiff.schema.values import Known, Unknown, plain
+from engdiff.schema.values import Unknown, plain
 
 NOT_DECISIONS = frozenset({"model.path"})
 """Keys that say what was loaded, not what the engine decided; another model is told by its own line."""
@@ -29,12 +29,12 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
             continue
         a, b = old.settings.get(key), new.settings.get(key)
         if a and b:
-            moved = _moved(info, a, b, follows.get(key, ()), old, new)
-            yield from (found for found in moved if started or found.asked)
+            found = _moved(info, a, b, follows.get(key, ()), old, new)
+            yield from (one for one in found if started or one.asked)
         elif a and engine and started and _unheard(a, new, engine):
             yield SettingGone(
                 key=key,
-                name=_name(info),
+                name=key,
                 old=a.final,
                 new=Unknown(because="this version has no such setting"),
                 unit=info.unit,
@@ -61,19 +61,15 @@ def _follows(new: Capture, engine: Engine | None) -> dict[str, tuple[str, ...]]:
     return {key: names.derived_from for key, names in engine.knowledge.names(version).items() if names.derived_from}
 
 
-def _name(info: SettingInfo) -> str:
-    return info.key
-
-
 def _moved(
     info: SettingInfo, a: Setting, b: Setting, sources: tuple[str, ...], old: Capture, new: Capture
 ) -> Iterator[Found]:
-    if isinstance(a.final, Unknown) or isinstance(b.final, Unknown) or equal(a.final, b.final):
+    if not moved(a.final, b.final):
         return
     cls, asked = _kind(a, b, same_words=_words(old) == _words(new))
     yield cls(
         key=info.key,
-        name=_name(info),
+        name=info.key,
         old=a.final,
         new=b.final,
         unit=info.unit,
@@ -90,7 +86,7 @@ def _moved(
 def key_moved(key: str, old: Capture, new: Capture) -> bool:
     """Whether a canonical setting that both sides know has another value on the new one."""
     a, b = old.settings.get(key), new.settings.get(key)
-    return bool(a and b and isinstance(a.final, Known) and isinstance(b.final, Known) and not equal(a.final, b.final))
+    return bool(a and b and moved(a.final, b.final))
 
 
 def _words(capture: Capture) -> object:

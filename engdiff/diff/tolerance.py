@@ -20,3 +20,8 @@ def equal(old: Known | Unknown, new: Known | Unknown) -> bool:
     if "measured" in (old.basis, new.basis):
         return abs(left - right) <= REPEAT_RELATIVE * max(abs(left), abs(right))
     return False
+
+
+def moved(old: Known | Unknown, new: Known | Unknown) -> bool:
+    """Whether both are known and say different things: an unknown value is never said to have moved."""
+    return isinstance(old, Known) and isinstance(new, Known) and not equal(old, new)

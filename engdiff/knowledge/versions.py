@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
 
+@cache
 def release(text: str) -> Version:
     """A PEP 440 version without its post and local parts, which repackage the same engine. Raises ``ValueError``."""
     try:

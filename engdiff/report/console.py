@@ -25,7 +25,6 @@ THEME = Theme(
     }
 )
 
-NARROWEST = 60
 WIDEST = 120
 PIPED_WIDTH = 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from engdiff.schema.values import Known, Unknown
+from engdiff.schema.values import Known, Unknown, number
 from engdiff.units import format_bytes, format_count, format_ratio
 
 LONGEST_LIST = 6
@@ -63,8 +63,5 @@ def show_list(items: list[JsonValue], unit: str = "") -> str:
 
 def ratio(old: Known | Unknown | None, new: Known | Unknown | None) -> str:
     """How two numbers relate; empty for anything else."""
-    pair = [v.value if isinstance(v, Known) else None for v in (old, new)]
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in pair):
-        left, right = float(pair[0]), float(pair[1])  # type: ignore[arg-type]
-        return format_ratio(left, right) if left > 0 and right > 0 else ""
-    return ""
+    left, right = number(old), number(new)
+    return format_ratio(left, right) if left and right and left > 0 and right > 0 else ""

@@ -155,7 +155,7 @@ def _environment(
             )
         return environment, f"installed in {wishes.python}"
     build = engine.build(machine, wishes.build)
-    version = reference.version or _newest(engine, build)
+    version = reference.version or _releases(engine, build)[0]
     if not is_version(version):
         raise _unknown_version(engine, version, build)
     if problem := engine.problem(version, build.distribution, machine):
@@ -166,13 +166,14 @@ def _environment(
         raise _unknown_version(engine, version, build) from None
 
 
-def _newest(engine: Engine, build: Build) -> str:
-    """The newest release on the index; the newest known when the index cannot be listed."""
-    return next(iter(list_versions(build.distribution) or engine.known_versions(build.distribution)))
+def _releases(engine: Engine, build: Build) -> tuple[str, ...]:
+    """Releases on the index, newest first; those known when the index cannot be listed."""
+    return list_versions(build.distribution) or engine.known_versions(build.distribution)
 
 
 def _unknown_version(engine: Engine, version: str, build: Build) -> errors.UnknownVersion:
-    listed = list_versions(build.distribution) or engine.known_versions(build.distribution)
     others = [d for d in engine.distributions if d != build.distribution and version in engine.known_versions(d)]
     note = f" (it exists as `{others[0]}`, which this machine does not take: {build.because})" if others else ""
-    return errors.UnknownVersion(engine.name, version, build.distribution, nearest(version, listed), note)
+    return errors.UnknownVersion(
+        engine.name, version, build.distribution, nearest(version, _releases(engine, build)), note
+    )

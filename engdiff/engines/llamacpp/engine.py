@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engdiff.engines.contract import Build, Cause, KnownProblem, LaunchPlan, LaunchRequest, Observed, Pin, PinStyle
-from engdiff.engines.llamacpp import environment, failures, launch, normalize, pins, releases
+from engdiff.engines.last_words import explain
+from engdiff.engines.llamacpp import environment, launch, normalize, pins, releases
 from engdiff.environments.recipe import Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
@@ -59,7 +60,7 @@ class LlamaCpp:
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``."""
-        return failures.cause(log, exit_status)
+        return explain(self.knowledge.failures, log, exit_status)
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
         """See :mod:`~engdiff.engines.llamacpp.pins`."""

@@ -11,10 +11,11 @@ from importlib.resources import files
 from engdiff.engines.contract import LaunchPlan, LaunchRequest
 from engdiff.engines.llamacpp import flags
 from engdiff.errors import UnknownFlag
+from engdiff.knowledge.versions import holds
 from engdiff.redact import redact_words
 
-HOSTS = ("hostname", "hostnames")
-"""The field became a list in 2026.10."""
+HOST_LIST_SINCE = "2026.10"
+"""The field ``hostname`` became the list ``hostnames``."""
 
 VERBOSITY_WITH_MEMORY_LINES = 4
 """From about b9294 on, level 3 (the default) no longer prints KV and buffer sizes."""
@@ -82,15 +83,11 @@ def _fields(request: LaunchRequest, translation: flags.Translation) -> tuple[dic
     )
     fields["model.path"] = request.model
     fields["port"] = request.port
-    host = "hostnames" if _has_host_list(request.version) else "hostname"
-    fields[host] = ["127.0.0.1"] if host == "hostnames" else "127.0.0.1"
+    if holds(request.version, since=HOST_LIST_SINCE):
+        fields["hostnames"] = ["127.0.0.1"]
+    else:
+        fields["hostname"] = "127.0.0.1"
     return fields, added
-
-
-def _has_host_list(version: str) -> bool:
-    from engdiff.knowledge.versions import holds
-
-    return holds(version, since="2026.10")
 
 
 def native_command(model: str, arguments: Sequence[str]) -> tuple[str, ...]:

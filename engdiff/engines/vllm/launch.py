@@ -70,7 +70,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
         environ={**request.variables, **added},
         added={name: REASONS[name] for name in added},
         native_command=native_command(request.model, words),
-        read_variables={k: v for k, v in request.variables.items() if k.startswith(PREFIXES)},
+        read_variables=user_variables(request.variables),
         ready_url=f"{base}/health",
         probe_output=out,
         probe_files=("arguments.json", "core-0.json"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from engdiff.schema.capture import EngineWarning
 
@@ -38,22 +38,24 @@ class Line:
     level: str | None
 
 
-def lines(log: str) -> Iterator[Line]:
+@lru_cache(maxsize=1)  # one capture asks the same log for many facts
+def lines(log: str) -> tuple[Line, ...]:
     """Messages of the log, in order."""
-    for number, raw in enumerate(log.splitlines(), start=1):
-        text = ANSI.sub("", raw)
-        prefix = PREFIX.match(text)
-        assert prefix is not None, "every part of the prefix is optional"
-        yield Line(number, text[prefix.end() :].rstrip(), prefix["level"])
+    return tuple(_line(number, ANSI.sub("", raw)) for number, raw in enumerate(log.splitlines(), start=1))
+
+
+def _line(number: int, text: str) -> Line:
+    prefix = PREFIX.match(text)
+    assert prefix is not None, "every part of the prefix is optional"
+    return Line(number, text[prefix.end() :].rstrip(), prefix["level"])
 
 
 def last(log: str, pattern: re.Pattern[str]) -> tuple[re.Match[str], Line] | None:
     """The last message that the pattern matches."""
-    found = None
-    for line in lines(log):
+    for line in reversed(lines(log)):
         if match := pattern.search(line.text):
-            found = (match, line)
-    return found
+            return match, line
+    return None
 
 
 def warnings(log: str) -> tuple[EngineWarning, ...]:

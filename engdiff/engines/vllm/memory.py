@@ -41,12 +41,18 @@ def known(value: object, where: str, basis: str = "measured") -> Value:
 
 def ledger(core: Tree, worker: Tree) -> tuple[Term, ...]:
     """The worker's memory, as it counted it; an explicit KV size has its own, shorter account."""
-    explicit = ((core.get("config") or {}).get("cache_config") or {}).get("kv_cache_memory_bytes")
-    if isinstance(explicit, int):
-        return _explicit(core, explicit)
+    asked = _asked_bytes(core)
+    if asked is not None:
+        return _explicit(core, asked)
     if (worker.get("memory") or {}).get("requested_memory") is not None:
         return _gpu(core, worker)
     return _cpu(core, worker)
+
+
+def _asked_bytes(core: Tree) -> int | None:
+    """The size of the cache where it was set outright."""
+    size = ((core.get("config") or {}).get("cache_config") or {}).get("kv_cache_memory_bytes")
+    return size if isinstance(size, int) else None
 
 
 def _budget(core: Tree) -> Value:
@@ -200,8 +206,7 @@ def pool(core: Tree, terms: tuple[Term, ...]) -> tuple[Pool, ...]:
         return ()
     config = core.get("config") or {}
     longest = (config.get("model_config") or {}).get("max_model_len")
-    explicit = isinstance((config.get("cache_config") or {}).get("kv_cache_memory_bytes"), int)
-    basis = "exact" if explicit else "measured"
+    basis = "measured" if _asked_bytes(core) is None else "exact"
     concurrency = known(kv.get("max_concurrency"), "get_max_concurrency_for_kv_cache_config", basis)
     groups = tuple(_group(g) for g in kv.get("groups") or () if isinstance(g, dict) and "spec" in g)
     blocks = [size for g in groups if (size := number(g.block_tokens)) is not None]

@@ -25,9 +25,8 @@ Tree = dict[str, Any]
 def capture(observed: Observed, base: Capture) -> Capture:
     """``base`` with everything that the probe, the endpoints and the log say."""
     core, arguments = _tree(observed.probe.get("core-0")), _tree(observed.probe.get("arguments"))
-    workers = (
-        [w for w in core.get("workers") or () if isinstance(w, dict)] if isinstance(core.get("workers"), list) else []
-    )
+    answers = core.get("workers")
+    workers = [w for w in answers if isinstance(w, dict)] if isinstance(answers, list) else []
     return base.model_copy(
         update={
             "identity": _identity(base, core, workers),
