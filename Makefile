@@ -46,6 +46,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.logs
 
 clean:
 	rm -rf $(VENV) .cache dist build $(DEMO)

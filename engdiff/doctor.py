@@ -106,6 +106,8 @@ def _uv() -> Check:
 
 def _engine(engine: Engine, machine: Machine) -> Check:
     """Which build fits, the range of versions, and those that will not load here."""
+    if not engine.distributions:
+        return Check(engine.title, "note", "read from logs and running servers; this version does not launch it")
     build = engine.build(machine, None)
     listed = list_versions(build.distribution)
     versions = listed or engine.known_versions(build.distribution)

@@ -102,6 +102,56 @@ class DocumentInvalid(DocumentError):
         super().__init__(f"{path}: key `{key}`: {problem}", "the file was edited or damaged; capture again")
 
 
+class DeploymentError(EngdiffError):
+    """No server's command can be taken from a docker compose or Kubernetes file."""
+
+
+class DeploymentUnreadable(DeploymentError):
+    """The file is not such a file, or not one that is read safely. ``line`` is where, if it is at one place."""
+
+    def __init__(self, path: Path | str, problem: str, advice: str, line: int | None = None) -> None:
+        place = f"{path}: line {line}" if line else f"{path}"
+        super().__init__(f"{place}: {problem}", advice)
+
+
+class DeploymentIsTemplate(DeploymentUnreadable):
+    """A Helm chart's template, whose values are elsewhere."""
+
+    def __init__(self, path: Path | str, line: int) -> None:
+        super().__init__(
+            path,
+            "a template (`{{ … }}`) that is not rendered",
+            "render it first: `helm template CHART -f values.yaml > rendered.yaml`, and give that file",
+            line,
+        )
+
+
+class NoServerThere(DeploymentError):
+    """No container of the file starts an engine that engdiff knows."""
+
+    def __init__(self, path: Path | str, looked_at: Sequence[str]) -> None:
+        super().__init__(
+            f"{path}: no container starts a server that engdiff knows; looked at {'; '.join(looked_at) or 'none'}",
+            "give the model and the words yourself: --model MODEL -- WORDS",
+        )
+
+
+class SeveralServers(DeploymentError):
+    """More than one server could be meant."""
+
+    def __init__(self, path: Path | str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"{path}: {len(names)} servers: {', '.join(names)}", f"--service NAME picks one: --service {names[0]}"
+        )
+
+
+class NoSuchService(DeploymentError):
+    """``--service`` names no container of the file."""
+
+    def __init__(self, path: Path | str, name: str, there: Sequence[str]) -> None:
+        super().__init__(f"{path}: no container is called `{name}`", f"there are: {', '.join(there)}")
+
+
 class OutputRefused(EngdiffError):
     """The result cannot be written where the user wants it."""
 
@@ -217,3 +267,150 @@ class Interrupted(EngdiffError):
     """Ctrl-C, after everything was stopped and tidied."""
 
     exit_code = EXIT_INTERRUPTED
+
+
+class LogForeign(DocumentError):
+    """A text in which no engine speaks."""
+
+    def __init__(self, name: str, lines: int, known: Sequence[str]) -> None:
+        super().__init__(
+            f"{name}: none of its {lines:,} lines is one that {', '.join(known)} writes at start-up",
+            "give the log from its beginning; of a fork, name the engine: engdiff capture ENGINE --log FILE",
+        )
+
+
+class ServerForeign(EngdiffError):
+    """A server that answers, and not as an engine does."""
+
+    def __init__(self, url: str, answered: Sequence[str], known: Sequence[str]) -> None:
+        said = f"it answered {', '.join(answered)}" if answered else "none of the paths that tell was answered"
+        super().__init__(
+            f"{url}: this is none of {', '.join(known)}, as far as its answers tell ({said})",
+            "name the engine if a proxy hides it: engdiff capture ENGINE --attach URL",
+        )
+
+
+class FetchFailed(EngdiffError):
+    """A running server cannot be read."""
+
+
+class FetchUrlInvalid(FetchFailed):
+    """Not http or https, no host, or a port that is none."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: not a URL of a server", "write it like http://127.0.0.1:8000 or https://[::1]:8443")
+
+
+class FetchTokenInvalid(FetchFailed):
+    """A token with a space or a line end in it, which would not be sent as what it is."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"{url}: the token holds a space, a line end or a letter that is not ASCII; it was not sent",
+            "look at the variable that --token-env names",
+        )
+
+
+class FetchCaFileUnusable(FetchFailed):
+    """No certificates can be read from the file that should hold them."""
+
+    def __init__(self, path: Path | None, why: str) -> None:
+        super().__init__(f"--ca-file {path}: {why}", "give the file with the certificate to trust, in PEM form")
+
+
+class FetchNoSuchHost(FetchFailed):
+    """The name of the host is not found."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url}: no such host: {why}", "check the name, and where it is known: a cluster has its own")
+
+
+class FetchUnreachable(FetchFailed):
+    """No connection: refused, or no way there."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url}: {why}", "check host and port: is the server up? is its port open to this machine?")
+
+
+class FetchUntrusted(FetchFailed):
+    """The server's certificate is signed by nobody known, out of date, or of another host."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(
+            f"{url}: its certificate is not trusted: {why}",
+            "--ca-file FILE names the certificate to trust; the URL must have a name that is in it",
+        )
+
+
+class FetchNoTls(FetchFailed):
+    """An https URL of something that does not speak TLS, or no version of it in common."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url}: no TLS there: {why}", "is it http:// instead?")
+
+
+class FetchTooSlow(FetchFailed):
+    """The time is over. ``phase`` is what the request was busy with."""
+
+    def __init__(self, url: str, seconds: float, phase: str) -> None:
+        super().__init__(
+            f"{url}: no whole answer in {seconds:g} s, given up while {phase}", "give it longer: --time-limit SECONDS"
+        )
+
+
+class FetchTooBig(FetchFailed):
+    """More than any engine answers."""
+
+    def __init__(self, url: str, limit_bytes: int) -> None:
+        from engdiff.units import format_bytes
+
+        super().__init__(
+            f"{url}: the answer is longer than {format_bytes(limit_bytes)}; no engine's is",
+            "check that this is the server",
+        )
+
+
+class FetchNotHttp(FetchFailed):
+    """Something answers, and not in HTTP/1."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(
+            f"{url}: does not answer as an HTTP server does: {why}",
+            "check the port; is it https:// or http:// instead?",
+        )
+
+
+class FetchBreaksOff(FetchFailed):
+    """The connection ended before the answer did."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url}: the answer breaks off", "try again; look into the server's log if it happens again")
+
+
+class FetchEncoded(FetchFailed):
+    """A compressed answer, which may be of any size and was not asked for."""
+
+    def __init__(self, url: str, coding: str) -> None:
+        super().__init__(
+            f"{url}: answers in {coding}, which was not asked for",
+            "read the server directly: a proxy in between compresses",
+        )
+
+
+class FetchRedirected(FetchFailed):
+    """It sends the reader elsewhere, which engdiff does not follow: a token would go there as well."""
+
+    def __init__(self, url: str, target: str) -> None:
+        super().__init__(
+            f"{url}: redirects to {target}; engdiff follows no redirect, and has sent nothing there",
+            "give the server's own address",
+        )
+
+
+class FetchForbidden(FetchFailed):
+    """It wants a token, or another one."""
+
+    def __init__(self, url: str, status: int) -> None:
+        super().__init__(
+            f"{url}: not allowed (status {status})", "name the variable that holds its key: --token-env VLLM_API_KEY"
+        )

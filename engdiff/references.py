@@ -1,6 +1,7 @@
 """The one parser of references: wherever a verb wants a Capture, the user may give any of these.
 
-A capture file, ``-`` (standard input), ``engine@version`` or ``engine`` (launched now).
+A capture file or a log, ``-`` (standard input), a URL of a running server, ``engine@version`` or ``engine``
+(launched now).
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _FILE_ENDINGS = (".json", ".log", ".txt", ".yaml", ".yml", ".gz")
 
 @dataclass(frozen=True)
 class FileReference:
-    """A document on disk."""
+    """A document or a log on disk."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class StdinReference:
-    """A document on standard input."""
+    """A document or a log on standard input."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,14 @@ class EngineReference:
     version: str | None
 
 
-Reference = FileReference | StdinReference | EngineReference
+@dataclass(frozen=True)
+class UrlReference:
+    """A server that runs already."""
+
+    url: str
+
+
+Reference = FileReference | StdinReference | UrlReference | EngineReference
 
 
 def parse(text: str) -> Reference:
@@ -43,17 +51,15 @@ def parse(text: str) -> Reference:
     if text == "-":
         return StdinReference()
     if re.match(r"^https?://", text):
-        raise errors.ReferenceInvalid(
-            f"`{text}`: reading a running server is not in this version",
-            "capture it by launching: engdiff capture ENGINE@VERSION",
-        )
+        return UrlReference(text)
     path = Path(text)
     if text.endswith(_FILE_ENDINGS) or _is_there(path):
         return FileReference(path)
     match = _ENGINE.fullmatch(text)
     if match is None or (match["version"] is not None and not match["version"]):
         raise errors.ReferenceInvalid(
-            f"`{text}` is neither a file nor ENGINE@VERSION", "examples: old.json, vllm@0.32.0, llamacpp, -"
+            f"`{text}` is neither a file nor ENGINE@VERSION",
+            "examples: old.json, server.log, http://127.0.0.1:8000, vllm@0.32.0, llamacpp, -",
         )
     if match["gpu"]:
         raise errors.ReferenceInvalid(

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from engdiff import __version__, errors
-from engdiff.cli import capture, diff, doctor, env, schema, show
+from engdiff.cli import capture, diff, doctor, env, probe, schema, show
 from engdiff.cli.words import EngineWords
 
 app = typer.Typer(
@@ -60,7 +60,15 @@ app.add_typer(environments, name="env")
 for name, verb in (("list", env.list_), ("remove", env.remove), ("prune", env.prune)):
     environments.command(name)(_exits(verb))
 
-STARTS_NOTHING = ("show", "doctor", "schema", "env")
+probes = typer.Typer(
+    help="The part of engdiff that runs inside an engine, to mount into a server that runs elsewhere.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(probes, name="probe")
+probes.command("export")(_exits(probe.export))
+
+STARTS_NOTHING = ("show", "doctor", "schema", "env", "probe")
 
 
 def _version(wanted: bool) -> None:

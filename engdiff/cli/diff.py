@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engdiff.cli.words import Build, EngineWords, Force, Limit, Model, Python, Quiet, Variables, variables
+
+if TYPE_CHECKING:
+    from engdiff.diff.accept import Acceptance
+    from engdiff.engines.contract import PinStyle
+    from engdiff.sources.sides import SideCapture
 
 
 class Format(StrEnum):
@@ -30,8 +37,12 @@ class Pins(StrEnum):
 
 def diff(
     context: typer.Context,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A capture file, - for standard input, or ENGINE@VERSION.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Likewise.")],
+    references: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="OLD NEW...", help="Each a capture file, a log, - for standard input, a URL, or ENGINE@VERSION."
+        ),
+    ],
     model: Model = None,
     format: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.terminal,  # noqa: A002 - the option's name
     json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
@@ -50,7 +61,9 @@ def diff(
 ) -> int:
     """Say what moved between two captures, what it costs, and what pins it back.
 
-    Two files: engdiff diff old.json new.json
+    Two files, captures or logs: engdiff diff old.json new.log
+
+    Three or more give one table of what moved at which step: engdiff diff a.log b.log c.log
 
     An engine takes the file's command: engdiff diff old.json vllm@0.32.0
 
@@ -61,19 +74,26 @@ def diff(
     Exit code 0: nothing moved. 1: it differs.
     """
     from engdiff import errors
-    from engdiff.diff.accept import load_acceptances, unused
-    from engdiff.diff.compare import compare
+    from engdiff.diff.accept import load_acceptances
     from engdiff.report.progress import Progress
-    from engdiff.schema.files import check_output, dump, write_text
-    from engdiff.sources.pair import Wanted, acquire_pair
+    from engdiff.schema.files import check_output
+    from engdiff.sources.sides import Wanted, acquire_sides
 
     words: EngineWords = context.obj
+    if len(references) < 2:
+        raise errors.UsageError("one side alone cannot differ", "give two or more: engdiff diff OLD NEW")
     if output:
         check_output(output, force=force)
-    accepted = load_acceptances(accept) if accept else ()
+    asked = Asked(
+        style=pins.value,
+        accepted=load_acceptances(accept) if accept else (),
+        accept_file=accept,
+        output=output,
+        format=Format.json if json else format,
+        everything=everything,
+    )
     wanted = Wanted(
-        old,
-        new,
+        tuple(references),
         model=model,
         arguments=words.words,
         variables=variables(env),
@@ -82,22 +102,80 @@ def diff(
         start_limit_seconds=start_limit,
     )
     with Progress(quiet=quiet) as progress:
-        pair = acquire_pair(wanted, progress)
+        sides = acquire_sides(wanted, progress)
+    return _two(sides, asked, progress) if len(sides) == 2 else _several(sides, asked, progress)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the user wants the answer."""
+
+    style: PinStyle
+    accepted: tuple[Acceptance, ...]
+    accept_file: Path | None
+    output: Path | None
+    format: Format
+    everything: bool
+
+
+def _two(sides: Sequence[SideCapture], asked: Asked, progress: Callable[[str], None]) -> int:
+    """The Diff of two, printed; the exit code."""
+    from engdiff import errors
+    from engdiff.diff.accept import unused
+    from engdiff.diff.compare import compare
+    from engdiff.schema.files import dump, write_text
+
+    old, new = sides
     found = compare(
-        pair.old,
-        pair.new,
-        old_label=pair.old_label,
-        new_label=pair.new_label,
-        style=pins.value,
-        accept=accepted,
-        old_launched=pair.old_launched,
+        old.capture,
+        new.capture,
+        old_label=old.label,
+        new_label=new.label,
+        style=asked.style,
+        accept=asked.accepted,
+        old_launched=old.launched,
     )
-    for stale in unused(accepted, found):
-        progress(f"note: {accept}: `{stale.key}` accepts nothing in this diff")
-    if output:
-        write_text(output, dump(found))
-    _print(found, Format.json if json else format, everything=everything)
+    for stale in unused(asked.accepted, found):
+        progress(f"note: {asked.accept_file}: `{stale.key}` accepts nothing in this diff")
+    if asked.output:
+        write_text(asked.output, dump(found))
+    _print(found, asked.format, everything=asked.everything)
     return errors.EXIT_DIFFERS if found.findings else errors.EXIT_FINE
+
+
+def _several(sides: Sequence[SideCapture], asked: Asked, progress: Callable[[str], None]) -> int:
+    """The Series of three or more, printed; the exit code."""
+    from engdiff import errors
+    from engdiff.diff.accept import unused
+    from engdiff.diff.series import series
+    from engdiff.report.console import stdout
+    from engdiff.report.diff_github import diff_github
+    from engdiff.report.series_markdown import series_markdown
+    from engdiff.report.series_terminal import print_series
+    from engdiff.schema.files import dump, write_text
+
+    found = series(
+        [side.capture for side in sides],
+        [side.label for side in sides],
+        asked.style,
+        asked.accepted,
+        launched=[side.launched for side in sides],
+    )
+    stale = [set(unused(asked.accepted, step)) for step in found.diffs]
+    for one in sorted(set.intersection(*stale), key=lambda acceptance: acceptance.key):
+        progress(f"note: {asked.accept_file}: `{one.key}` accepts nothing in these diffs")
+    if asked.output:
+        write_text(asked.output, dump(found))
+    match asked.format:
+        case Format.terminal:
+            print_series(found, stdout(), everything=asked.everything)
+        case Format.json:
+            sys.stdout.write(dump(found))
+        case Format.markdown:
+            sys.stdout.write(series_markdown(found))
+        case Format.github:
+            sys.stdout.write("".join(diff_github(step) for step in found.diffs))
+    return errors.EXIT_DIFFERS if found.rows else errors.EXIT_FINE
 
 
 def _print(found: object, format: Format, *, everything: bool) -> None:  # noqa: A002

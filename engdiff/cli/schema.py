@@ -15,9 +15,10 @@ class Kind(StrEnum):
 
     capture = "capture"
     diff = "diff"
+    series = "series"
 
 
-def schema(document: Annotated[Kind, typer.Argument(help="capture or diff")]) -> int:
+def schema(document: Annotated[Kind, typer.Argument(help="capture, diff or series")]) -> int:
     """Print the JSON Schema of a document.
 
     To check captures with other tools: engdiff schema capture > capture.schema.json

@@ -9,7 +9,7 @@ import typer
 
 
 def show(
-    capture: Annotated[str, typer.Argument(metavar="CAPTURE", help="A capture file, or - for standard input.")],
+    capture: Annotated[str, typer.Argument(metavar="CAPTURE", help="A capture file, a log, or - for standard input.")],
     everything: Annotated[bool, typer.Option("--all", help="Also settings that hold their declared defaults.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON, in the newest schema.")] = False,
 ) -> int:
@@ -21,11 +21,11 @@ def show(
     """
     from engdiff import engines
     from engdiff.errors import DocumentMissing, UsageError
-    from engdiff.references import EngineReference, parse
+    from engdiff.references import EngineReference, UrlReference, parse
     from engdiff.report.capture_terminal import print_capture
     from engdiff.report.console import stdout
     from engdiff.schema.files import dump
-    from engdiff.sources.acquire import read
+    from engdiff.sources.given import read
 
     reference = parse(capture)
     if isinstance(reference, EngineReference):
@@ -35,6 +35,8 @@ def show(
             f"`{capture}` is an engine, not a capture",
             f"make one first: engdiff capture {capture} --model tiny -o FILE",
         )
+    if isinstance(reference, UrlReference):
+        raise UsageError(f"`{capture}` is a server, not a capture", f"read it: engdiff capture --attach {capture}")
     made = read(reference)
     if json:
         sys.stdout.write(dump(made))

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engdiff import engines
 from engdiff.diff.accept import Acceptance
 from engdiff.diff.findings import Found
-from engdiff.diff.ground import machine_moves, package_moves
+from engdiff.diff.ground import ground_not_compared, machine_moves, package_moves
 from engdiff.diff.native import Leaves
-from engdiff.diff.natives import leaves, natives_found, natives_only
+from engdiff.diff.natives import leaves, natives_found, natives_only, why_not
 from engdiff.diff.parts import parts_found
 from engdiff.diff.pinning import informed, inherited, known_change, pin_for, pinned_commands
-from engdiff.diff.pools import pool_waterfalls, pools_found
+from engdiff.diff.pools import pool_waterfalls, pools_found, pools_not_compared
 from engdiff.diff.settings import settings_found, settings_not_compared
+from engdiff.diff.sides import ending, read_from, whole
+from engdiff.diff.starts import start_found, start_not_compared
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.settings import AREAS
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Accepted, Diff, Finding, NotCompared, Pin, Side
-from engdiff.schema.values import number, plain
+from engdiff.schema.values import Unknown, number, plain
 
 STDIN = "-"
 """A label that names nothing that could be read again."""
@@ -59,7 +61,7 @@ def compare(
     )
     findings = [_finding(found, pin_for(found, change, old, new, pair.engine, style)) for found, change in ranked]
     kept, accepted = _split([inherited(finding, findings) for finding in findings], accept)
-    native_only, compared, not_native = natives_only(pair.native, pair.engine)
+    native_only, compared, not_native = natives_only(pair.native, pair.engine, why_not(old, new))
     commands = pinned_commands(old, new, pair.engine, kept, old_label=old_label, old_launched=old_launched)
     return Diff(
         old=_side(old, old_label),
@@ -71,7 +73,14 @@ def compare(
         native_compared=compared,
         machine=machine_moves(old, new),
         packages=package_moves(old, new),
-        not_compared=(*_different_engines(pair), *settings_not_compared(old, new), *not_native),
+        not_compared=(
+            *start_not_compared(old, new),
+            *_different_engines(pair),
+            *pools_not_compared(old, new),
+            *settings_not_compared(old, new),
+            *not_native,
+            *ground_not_compared(old, new),
+        ),
         warnings_new=_warnings(old, new),
         warnings_gone=_warnings(new, old),
         pinned_command=commands.native,
@@ -81,6 +90,7 @@ def compare(
 
 def _collect(pair: Pair) -> Iterator[Found]:
     """Everything that moved. Where one side did not start, only that and what was resolved before."""
+    yield from start_found(pair.old, pair.new)
     yield from parts_found(pair.old, pair.new)
     yield from pools_found(pair.old, pair.new)
     yield from settings_found(pair.old, pair.new, pair.engine)
@@ -137,18 +147,20 @@ def _split(findings: Sequence[Finding], accept: Sequence[Acceptance]) -> tuple[l
 
 
 def _side(capture: Capture, label: str) -> Side:
-    version = plain(capture.identity.version)
+    version, environment = plain(capture.identity.version), capture.identity.environment
     return Side(
         label=label,
         engine=capture.identity.engine,
         version=str(version) if version is not None else None,
-        distribution=capture.identity.environment.distribution,
+        distribution=None if isinstance(environment, Unknown) else environment.distribution,
         source=capture.identity.source,
         captured_at=capture.identity.captured_at,
         model=capture.launch.model_given,
-        started=capture.failure is None,
+        started=ending(capture) != "failed",
         arguments=capture.launch.arguments,
         variables=capture.launch.variables,
+        words_unknown_because=capture.launch.unknown_because,
+        read_from=read_from(capture),
     )
 
 
@@ -163,10 +175,25 @@ def _different_engines(pair: Pair) -> tuple[NotCompared, ...]:
 
 
 def _warnings(old: Capture, new: Capture) -> tuple[str, ...]:
-    """Warnings of ``new`` that ``old`` does not have, without numbers and paths, which differ run by run."""
+    """Warnings of ``new`` that ``old`` does not have, without numbers and paths, which differ run by run.
+
+    None where ``old`` may have had them as well: a server does not tell, and a log may break off.
+    """
+    if not _tells_warnings(old):
+        return ()
     known = {_shape(w.text) for w in old.warnings}
-    fresh = {_shape(w.text): w.text for w in new.warnings if w.level == "warning" and _shape(w.text) not in known}
+    fresh = {_shape(w.text): w.text for w in new.warnings if w.level == "warning" and not _heard(w.text, known)}
     return tuple(fresh.values())
+
+
+def _heard(text: str, known: Collection[str]) -> bool:
+    """Whether it is among the known ones; a log may keep the name of the function that spoke before it."""
+    shape = _shape(text)
+    return shape in known or any(one and (shape.endswith(f": {one}") or one.endswith(f": {shape}")) for one in known)
+
+
+def _tells_warnings(capture: Capture) -> bool:
+    return whole(capture) or (capture.reading is not None and ending(capture) != "not shown")
 
 
 def _shape(text: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from engdiff.diff.sides import whole
 from engdiff.engines.contract import Engine
 from engdiff.engines.layers import MISSING, lookup, same
 from engdiff.schema.capture import Capture
@@ -40,13 +41,14 @@ def _holds(need: str, new: Capture, engine: Engine) -> bool:
     if not colon:
         return _setting_holds(need, new)
     if kind == "device":
-        return any(device.kind == name for device in new.identity.devices)
+        devices = new.identity.devices
+        return not devices or any(device.kind == name for device in devices)
     if kind == "group":
         groups = [g for i in new.instances for r in i.ranks for p in r.pools for g in p.groups]
         return not groups or any(group.kind == name for group in groups)
     if kind == "runner":
         return isinstance(new.runner.name, Unknown) or new.runner.name.value == name
-    return _leaf_holds(new.native, f"{engine.native_root}{name}")
+    return not whole(new) or _leaf_holds(new.native, f"{engine.native_root}{name}")
 
 
 def _setting_holds(need: str, new: Capture) -> bool:

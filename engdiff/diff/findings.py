@@ -61,7 +61,33 @@ class StartRefused(Found):
 
     def headline(self) -> str:
         """Says why, as far as that is known."""
-        return f"{self.name} does not start: {show(self.new)}"
+        return f"{self.name} does not start: {plain(self.new)}"
+
+
+class DiedServing(Found):
+    """The new side came up, and died while it served."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says why, as far as that is known."""
+        return f"{self.name} died while it served: {plain(self.new)}"
+
+
+class FailureChanged(Found):
+    """Neither side starts, each for a reason of its own."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The two reasons, the new one first."""
+        return f"{self.name} does not start either, for another reason: {plain(self.new)}; before: {plain(self.old)}"
+
+
+class FailureMoved(Found):
+    """Neither side starts, for one reason with other numbers."""
+
+    rank = 0
 
 
 class StartMended(Found):
@@ -71,7 +97,7 @@ class StartMended(Found):
 
     def headline(self) -> str:
         """Says what was wrong."""
-        return f"{self.name} starts again; before: {show(self.old)}"
+        return f"{self.name} starts again; before: {plain(self.old)}"
 
 
 class PoolShrank(Found):
@@ -118,6 +144,14 @@ class DerivedMoved(Found):
     def headline(self) -> str:
         """Says that the engine decided."""
         return f"{self.name} is decided differently: {self.values()}"
+
+
+class SettingMoved(Found):
+    """It moved, and who wrote or decided it is not known on one side."""
+
+    def headline(self) -> str:
+        """Says no more than that."""
+        return f"{self.name} moved: {self.values()}"
 
 
 class PolicyForced(Found):

@@ -2,50 +2,71 @@
 
 from __future__ import annotations
 
-from engdiff.schema.capture import Capture
-from engdiff.schema.diff import Move
-from engdiff.schema.values import plain
+from collections.abc import Iterator
+
+from engdiff.diff.sides import silent_because
+from engdiff.schema.capture import Capture, Environment, Host
+from engdiff.schema.diff import Move, NotCompared
+from engdiff.schema.values import Known, Unknown
 
 
 def machine_moves(old: Capture, new: Capture) -> tuple[Move, ...]:
-    """CPU, CPU features, glibc, Python, driver and devices that differ."""
+    """CPU, CPU features, glibc, Python, driver and devices that differ; what one side does not know did not move."""
     left, right = _machine(old), _machine(new)
-    moves = [Move(name=k, old=left[k], new=right[k]) for k in left if left[k] != right[k]]
-    before, after = set(old.identity.host.cpu_features), set(new.identity.host.cpu_features)
+    moves = [Move(name=k, old=left[k], new=right[k]) for k in left if k in right and left[k] != right[k]]
+    return (*moves, *_cpu_features(old.identity.host, new.identity.host))
+
+
+def _cpu_features(old: Host | Unknown, new: Host | Unknown) -> Iterator[Move]:
+    if isinstance(old, Unknown) or isinstance(new, Unknown):
+        return
+    before, after = set(old.cpu_features), set(new.cpu_features)
     if before != after:
-        moves.append(
-            Move(
-                name="CPU features",
-                old=" ".join(sorted(before - after)) or None,
-                new=" ".join(sorted(after - before)) or None,
-            )
-        )
-    return tuple(moves)
+        gone, added = " ".join(sorted(before - after)), " ".join(sorted(after - before))
+        yield Move(name="CPU features", old=gone or None, new=added or None)
 
 
 def _machine(capture: Capture) -> dict[str, str | None]:
-    identity = capture.identity
-    return {
-        "CPU": _text(identity.host.cpu),
-        "CPU count": str(identity.host.cpu_count),
-        "architecture": identity.host.arch,
-        "operating system": identity.host.os,
-        "glibc": _text(identity.host.glibc),
-        "Python": identity.environment.python,
-        "driver": _text(identity.driver),
-        "devices": ", ".join(d.name for d in identity.devices if d.kind == "gpu") or None,
-    }
+    """What is known of the machine. Where devices are stated, no GPU among them means that there is none."""
+    identity, found = capture.identity, dict[str, str | None]()
+    if isinstance(identity.host, Host):
+        found |= _known("CPU", identity.host.cpu)
+        found |= {
+            "CPU count": str(identity.host.cpu_count),
+            "architecture": identity.host.arch,
+            "operating system": identity.host.os,
+        }
+        found |= _known("glibc", identity.host.glibc)
+    if isinstance(identity.environment, Environment):
+        found["Python"] = identity.environment.python
+    found |= _known("driver", identity.driver)
+    if identity.devices:
+        found["devices"] = ", ".join(d.name for d in identity.devices if d.kind == "gpu") or None
+    return found
 
 
-def _text(value: object) -> str | None:
-    bare = plain(value)  # type: ignore[arg-type]
-    return None if bare is None else str(bare)
+def _known(name: str, value: Known | Unknown) -> dict[str, str | None]:
+    return {name: str(value.value)} if isinstance(value, Known) else {}
 
 
 def package_moves(old: Capture, new: Capture) -> tuple[Move, ...]:
     """Packages that were added, removed or moved; the engine itself is not among them."""
-    left, right = dict(old.identity.environment.packages), dict(new.identity.environment.packages)
-    for capture, packages in ((old, left), (new, right)):
-        packages.pop(capture.identity.environment.distribution, None)
+    before, after = old.identity.environment, new.identity.environment
+    if isinstance(before, Unknown) or isinstance(after, Unknown):
+        return ()
+    left, right = dict(before.packages), dict(after.packages)
+    left.pop(before.distribution, None)
+    right.pop(after.distribution, None)
     names = sorted(left.keys() | right.keys())
     return tuple(Move(name=n, old=left.get(n), new=right.get(n)) for n in names if left.get(n) != right.get(n))
+
+
+def ground_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
+    """Machine and packages, where a side does not state them."""
+    sides = (("old", old), ("new", new))
+    for what, field, it in (("machine", "host", "it"), ("packages", "environment", "them")):
+        silent = [(s, c) for s, c in sides if isinstance(getattr(c.identity, field), Unknown)]
+        if len(silent) == len(sides):
+            yield NotCompared(what=what, because=f"neither side states {it}")
+        elif silent:
+            yield NotCompared(what=what, because=silent_because(*silent[0], it))

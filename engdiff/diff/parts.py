@@ -1,4 +1,4 @@
-"""Everything but settings and pools: start-up, runner, admission, processes."""
+"""Everything but start-up, settings and pools: runner, admission, processes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from engdiff.diff.findings import (
     Found,
     ProcessesChanged,
     RunnerChanged,
-    StartMended,
-    StartRefused,
 )
 from engdiff.diff.settings import key_moved
+from engdiff.diff.sides import both_whole, resolved
 from engdiff.diff.tolerance import moved
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import Known, plain
@@ -22,38 +21,13 @@ EXECUTOR = "parallel.executor"
 
 
 def parts_found(old: Capture, new: Capture) -> Iterator[Found]:
-    """Start-up first; the rest only where both sides started."""
-    yield from _start(old, new)
-    if old.failure or new.failure:
+    """Only where both sides came so far; processes only where both were seen whole."""
+    if not resolved(old) or not resolved(new):
         return
     yield from _runner(old, new)
     yield from _admission(old, new)
-    yield from _processes(old, new)
-
-
-def _start(old: Capture, new: Capture) -> Iterator[Found]:
-    if bool(old.failure) == bool(new.failure):
-        return
-    cls = StartRefused if new.failure else StartMended
-    yield cls(
-        key="start",
-        name=_called(new),
-        old=_ending(old),
-        new=_ending(new),
-        area="startup",
-        why="Nothing is served." if new.failure else "It serves again.",
-        evidence=(new.failure or old.failure).last_words[-1:] if (new.failure or old.failure) else (),  # type: ignore[union-attr]
-    )
-
-
-def _called(capture: Capture) -> str:
-    return f"{capture.identity.engine} {plain(capture.identity.version) or ''}".strip()
-
-
-def _ending(capture: Capture) -> Known:
-    if capture.failure is None:
-        return Known(value="it started", basis="measured")
-    return Known(value=capture.failure.cause or capture.failure.exit, basis="measured")
+    if both_whole(old, new):
+        yield from _processes(old, new)
 
 
 def _runner(old: Capture, new: Capture) -> Iterator[Found]:
@@ -96,7 +70,7 @@ def _admission(old: Capture, new: Capture) -> Iterator[Found]:
 
 
 def _processes(old: Capture, new: Capture) -> Iterator[Found]:
-    before, after = _map(old), _map(new)
+    before, after = process_map(old), process_map(new)
     if before and after and before != after:
         yield ProcessesChanged(
             key="processes",
@@ -109,7 +83,7 @@ def _processes(old: Capture, new: Capture) -> Iterator[Found]:
         )
 
 
-def _map(capture: Capture) -> tuple[str, ...]:
+def process_map(capture: Capture) -> tuple[str, ...]:
     """Processes that own a step of a request; helpers come and go."""
     return tuple(
         sorted(

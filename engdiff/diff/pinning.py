@@ -7,14 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engdiff.diff.effect import no_effect
-from engdiff.diff.findings import Found, MemoryMoved, NativeMoved, PoolShrank, StartMended, StartRefused
+from engdiff.diff.findings import (
+    DiedServing,
+    FailureChanged,
+    FailureMoved,
+    Found,
+    MemoryMoved,
+    NativeMoved,
+    PoolShrank,
+    StartMended,
+    StartRefused,
+)
+from engdiff.diff.sides import words_known
 from engdiff.engines.contract import Engine, PinStyle
 from engdiff.knowledge.tables import Change
 from engdiff.knowledge.versions import is_version, release
 from engdiff.redact import REDACTED
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Finding, Pin
-from engdiff.schema.values import plain
+from engdiff.schema.values import Unknown, plain
+
+STARTS = (StartRefused, StartMended, DiedServing, FailureChanged, FailureMoved)
+"""Findings about the start: their advice stands in place of a pin."""
 
 
 def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None) -> Change | None:
@@ -24,10 +38,18 @@ def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None
         return None
     if not (is_version(before) and is_version(after)) or release(after) < release(before):
         return None
-    platform = "cuda" if any(d.kind == "gpu" for d in new.identity.devices) else "cpu"
+    platform = _platform(new)
     key = found.key.removeprefix(engine.native_root)
     settings = {name: plain(setting.final) for name, setting in new.settings.items()}
     return engine.knowledge.change(key, (before, after), platform, plain(found.new), settings)
+
+
+def _platform(capture: Capture) -> str:
+    """What the knowledge calls this kind of device; a word of no platform where no device is stated."""
+    devices = capture.identity.devices
+    if not devices:
+        return "not stated"
+    return "cuda" if any(d.kind == "gpu" for d in devices) else "cpu"
 
 
 def informed(found: Found, change: Change | None, new: Capture, engine: Engine | None) -> Found:
@@ -53,7 +75,7 @@ def pin_for(
     """The pin, or why there is none. What is known of the change goes before what the flag's name suggests."""
     if engine is None:
         return Pin(text=None, because="the two are different engines")
-    if isinstance(found, StartRefused | StartMended):
+    if isinstance(found, STARTS):
         return Pin(text=None, because=new.failure.advice if new.failure else "it starts")
     if found.inert:
         return Pin(text=None, because="it has no effect here")
@@ -119,14 +141,18 @@ def pinned_commands(
     old_label: str,
     old_launched: bool,
 ) -> Commands:
-    """The new side's command with the pins of every unasked finding that costs something; nothing if none has one."""
+    """The new side's command with the pins of every unasked finding that costs something.
+
+    Nothing if none has one, or if the command is not known: half a command would start another engine.
+    """
     own = [f.pin for f in findings if not f.asked and not f.follows_from and f.area != "cosmetic"]
     flags = tuple(w for text in _texts(own, "flags") for w in shlex.split(text))
     pinned = dict(w.split("=", 1) for text in _texts(own, "env") for w in shlex.split(text))
-    if engine is None or not (flags or pinned):
+    model = new.launch.model if words_known(new) else None
+    if engine is None or model is None or not (flags or pinned):
         return Commands(None, None)
     arguments, variables = (*new.launch.arguments, *flags), {**_variables(new), **pinned}
-    native = shlex.join(engine.native_command(new.launch.model, arguments))
+    native = shlex.join(engine.native_command(model, arguments))
     prefix = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
     return Commands(" ".join((*prefix, native)), _prove(old, new, arguments, variables, old_label, old_launched))
 
@@ -138,18 +164,24 @@ def _prove(
     variables: Mapping[str, str],
     old_label: str,
     old_launched: bool,
-) -> str:
+) -> str | None:
     """The same comparison with the pins on the new side alone: words after ``--`` would reach an old side launched."""
-    if not old_launched:
-        return shlex.join(("engdiff", "diff", old_label, *_launch_words(new, arguments, variables)))
-    again = shlex.join(("engdiff", "capture", *_launch_words(old, old.launch.arguments, _variables(old))))
-    return f"{again} | {shlex.join(('engdiff', 'diff', '-', *_launch_words(new, arguments, variables)))}"
+    pinned = _launch_words(new, arguments, variables)
+    again = _launch_words(old, old.launch.arguments, _variables(old)) if old_launched else None
+    if pinned is None or (old_launched and again is None):
+        return None
+    if again is None:
+        return shlex.join(("engdiff", "diff", old_label, *pinned))
+    return f"{shlex.join(('engdiff', 'capture', *again))} | {shlex.join(('engdiff', 'diff', '-', *pinned))}"
 
 
-def _launch_words(capture: Capture, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+def _launch_words(capture: Capture, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...] | None:
     """What launches this side again. Variables go as ``--env``, which holds over those of a capture."""
+    reference, model = _reference(capture), capture.launch.model_given
+    if reference is None or model is None:
+        return None
     given = (word for name, value in variables.items() for word in ("--env", f"{name}={value}"))
-    words = (*_reference(capture), "--model", capture.launch.model_given, *given)
+    words = (*reference, "--model", model, *given)
     return (*words, "--", *arguments) if arguments else words
 
 
@@ -163,9 +195,11 @@ def _texts(pins: Sequence[Pin], style: PinStyle) -> list[str]:
     return list(dict.fromkeys(p.text for p in pins if p.text and p.style == style))
 
 
-def _reference(capture: Capture) -> tuple[str, ...]:
-    """How to launch this engine again: by version, or by the interpreter that has it."""
+def _reference(capture: Capture) -> tuple[str, ...] | None:
+    """How to launch this engine again: by version, or by the interpreter that has it; ``None`` when not known."""
     identity = capture.identity
+    if isinstance(identity.environment, Unknown) or isinstance(identity.version, Unknown):
+        return None
     if identity.environment.managed:
         return (f"{identity.engine}@{plain(identity.version)}",)
     return (identity.engine, "--python", identity.environment.interpreter)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engdiff.diff.findings import DefaultMoved, DerivedMoved, Found, PolicyForced, SettingChanged, SettingGone
+from engdiff.diff.findings import (
+    DefaultMoved,
+    DerivedMoved,
+    Found,
+    PolicyForced,
+    SettingChanged,
+    SettingGone,
+    SettingMoved,
+)
+from engdiff.diff.sides import both_whole, resolved, silent_because, whole, words_known
 from engdiff.diff.tolerance import moved
 from engdiff.engines.contract import Engine
 from engdiff.engines.layers import same
 from engdiff.knowledge.settings import SettingInfo, registry
 from engdiff.schema.capture import Capture, Setting
 from engdiff.schema.diff import NotCompared
-from engdiff.schema.values import Unknown, plain
+from engdiff.schema.values import Known, Unknown, plain
 
 NOT_DECISIONS = frozenset({"model.path"})
 """Keys that say what was loaded, not what the engine decided; another model is told by its own line."""
@@ -22,7 +31,7 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
 
     Where one side did not start, only what the user wrote differently: the rest was never resolved.
     """
-    started = not old.failure and not new.failure
+    started = resolved(old) and resolved(new)
     follows = _follows(new, engine)
     for key, info in registry().items():
         if key in NOT_DECISIONS:
@@ -31,7 +40,7 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
         if a and b:
             found = _moved(info, a, b, follows.get(key, ()), old, new)
             yield from (one for one in found if started or one.asked)
-        elif a and engine and started and _unheard(a, new, engine):
+        elif a and engine and started and both_whole(old, new) and _unheard(a, new, engine):
             yield SettingGone(
                 key=key,
                 name=key,
@@ -46,7 +55,7 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
 
 def _unheard(setting: Setting, new: Capture, engine: Engine) -> bool:
     """Whether the user set it and the new version takes the word or variable for nothing else."""
-    if setting.configured is None or setting.configured.evidence is None:
+    if setting.configured is None or setting.configured.evidence is None or isinstance(new.identity.version, Unknown):
         return False
     written_as = setting.configured.evidence.where
     names = engine.knowledge.names(str(plain(new.identity.version))).values()
@@ -66,7 +75,7 @@ def _moved(
 ) -> Iterator[Found]:
     if not moved(a.final, b.final):
         return
-    cls, asked = _kind(a, b, same_words=_words(old) == _words(new))
+    cls, asked = _kind(a, b, old, new)
     yield cls(
         key=info.key,
         name=info.key,
@@ -94,10 +103,26 @@ def _words(capture: Capture) -> object:
     return capture.launch.arguments, capture.launch.variables, capture.launch.model_given
 
 
-def _kind(a: Setting, b: Setting, *, same_words: bool) -> tuple[type[Found], bool]:
+def _asked(a: Setting, b: Setting, old: Capture, new: Capture) -> bool:
+    """Whether the user wrote two different things. Under the very same words nothing counts as asked."""
+    if same(plain(a.configured), plain(b.configured)):
+        return False
+    if words_known(old) and words_known(new):
+        return _words(old) != _words(new)
+    return _told(a, old) and _told(b, new)
+
+
+def _told(setting: Setting, capture: Capture) -> bool:
+    """Whether it is known what the user wrote for this setting, or that it was nothing."""
+    return words_known(capture) or setting.configured is not None or setting.origin is not None
+
+
+def _kind(a: Setting, b: Setting, old: Capture, new: Capture) -> tuple[type[Found], bool]:
     """Which kind of finding, and whether the user asked for it by writing two different things."""
-    if not same_words and not same(plain(a.configured), plain(b.configured)):
+    if _asked(a, b, old, new):
         return SettingChanged, True
+    if not (_told(a, old) and _told(b, new)):
+        return SettingMoved, False
     if b.origin == "forced" and a.origin != "forced":
         return PolicyForced, False
     if a.origin == b.origin == "default":
@@ -106,12 +131,21 @@ def _kind(a: Setting, b: Setting, *, same_words: bool) -> tuple[type[Found], boo
 
 
 def settings_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
-    """Settings that both sides have and one of them does not know."""
+    """Settings that one side does not know: by name where that is odd, in one number where it was never to know."""
+    silent = {"old": 0, "new": 0}
     for key in registry():
         a, b = old.settings.get(key), new.settings.get(key)
-        if not a or not b:
-            continue
-        for side, value in (("old", a.final), ("new", b.final)):
-            if isinstance(value, Unknown):
-                yield NotCompared(what=key, because=f"unknown on the {side} side: {value.because}")
+        for side, capture, mine, other in (("old", old, a, b), ("new", new, b, a)):
+            if not whole(capture):
+                silent[side] += _states(other) and not _states(mine)
+            elif mine and other and isinstance(mine.final, Unknown):
+                yield NotCompared(what=key, because=f"unknown on the {side} side: {mine.final.because}")
                 break
+    for side, capture in (("old", old), ("new", new)):
+        if count := silent[side]:
+            what, them = ("1 setting", "it") if count == 1 else (f"{count} settings", "them")
+            yield NotCompared(what=what, because=silent_because(side, capture, them))
+
+
+def _states(setting: Setting | None) -> bool:
+    return setting is not None and isinstance(setting.final, Known)

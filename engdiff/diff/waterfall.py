@@ -6,25 +6,50 @@ from collections.abc import Mapping
 
 from engdiff.schema.capture import Pool, Rank, Term
 from engdiff.schema.diff import Step, Waterfall
-from engdiff.schema.values import Known, number
+from engdiff.schema.values import REPEAT_RELATIVE, Known, number
 from engdiff.schema.wording import show, show_plain
 
 
-def waterfall(name: str, old_rank: Rank, new_rank: Rank, old_pool: Pool, new_pool: Pool) -> Waterfall | None:
-    """The steps from the old size to the new one; ``None`` when a number that is needed is unknown."""
+def waterfall(
+    name: str,
+    old_rank: Rank,
+    new_rank: Rank,
+    old_pool: Pool,
+    new_pool: Pool,
+    *,
+    complete: tuple[bool, bool] = (True, True),
+) -> Waterfall | None:
+    """The steps from the old size to the new one; ``None`` when a number that is needed is unknown.
+
+    ``complete``: whether the ledger of each side has every line.
+    """
     before, after = number(old_pool.bytes), number(new_pool.bytes)
     if before is None or after is None:
         return None
     if old_pool.factors and new_pool.factors:
         return _product(name, old_pool, new_pool, before, after)
-    return _remainder(name, old_rank.ledger, new_rank.ledger, before, after)
+    left, right = _lines(old_rank.ledger), _lines(new_rank.ledger)
+    if left is None or right is None:
+        return None
+    if (not complete[0] and right.keys() - left.keys()) or (not complete[1] and left.keys() - right.keys()):
+        return None
+    return _remainder(name, left, right, before, after)
+
+
+def closes(ledger: tuple[Term, ...], pool: Pool) -> bool:
+    """Whether the lines of a ledger leave just this pool: then no line is missing."""
+    lines, size = _lines(ledger), number(pool.bytes)
+    if lines is None or size is None:
+        return False
+    rest = sum(sign * taken for sign, taken in lines.values())
+    return abs(rest - size) <= REPEAT_RELATIVE * max(abs(rest), abs(size))
 
 
 def _product(name: str, old: Pool, new: Pool, before: float, after: float) -> Waterfall | None:
     """Replace one factor after the other, in order; each step is the change that this made."""
     pairs = list(zip(old.factors, new.factors, strict=False))
     sizes = [(number(a.value), number(b.value)) for a, b in pairs]
-    if len(old.factors) != len(new.factors) or any(not a or b is None for a, b in sizes):
+    if [f.name for f in old.factors] != [f.name for f in new.factors] or any(not a or b is None for a, b in sizes):
         return None
     steps, at = [], before
     for (a, b), (left, right) in zip(pairs, sizes, strict=True):
@@ -35,13 +60,11 @@ def _product(name: str, old: Pool, new: Pool, before: float, after: float) -> Wa
     return _closed(name, "product", before, after, steps)
 
 
-def _remainder(
-    name: str, old: tuple[Term, ...], new: tuple[Term, ...], before: float, after: float
-) -> Waterfall | None:
+Lines = Mapping[str, tuple[int, float]]
+
+
+def _remainder(name: str, left: Lines, right: Lines, before: float, after: float) -> Waterfall | None:
     """Limits add, uses take away; a line that only one side has counts from nothing."""
-    left, right = _lines(old), _lines(new)
-    if left is None or right is None:
-        return None
     steps = []
     for term in dict.fromkeys((*left, *right)):
         sign, was = left.get(term, (0, 0.0))
@@ -52,7 +75,7 @@ def _remainder(
     return _closed(name, "remainder", before, after, steps)
 
 
-def _size(lines: Mapping[str, tuple[int, float]], term: str) -> str:
+def _size(lines: Lines, term: str) -> str:
     return show_plain(lines[term][1], "bytes") if term in lines else "—"
 
 

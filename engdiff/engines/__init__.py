@@ -15,6 +15,8 @@ from engdiff.errors import UnknownEngine
 
 _BUILT_IN = {
     "vllm": "engdiff.engines.vllm.engine",
+    "sglang": "engdiff.engines.sglang.engine",
+    "trtllm": "engdiff.engines.trtllm.engine",
     "llamacpp": "engdiff.engines.llamacpp.engine",
 }
 

@@ -15,8 +15,10 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
+from engdiff.deployments.served import Served
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
+from engdiff.logs.starts import LogFormat, Start
 from engdiff.machine import Machine
 from engdiff.process.supervise import ProcessFact
 from engdiff.schema.capture import Capture
@@ -99,10 +101,18 @@ class Observed:
 
 @dataclass(frozen=True)
 class Cause:
-    """What the engine's last words mean: one sentence, and what to do."""
+    """What the engine's last words mean: one sentence, and what to do.
+
+    ``stage`` is the phase of the boot in which it went wrong, where the words tell; ``fits`` says what would have
+    fitted; ``numbers`` are those of the message, by name with unit (``needed_gib``), as printed.
+    """
 
     sentence: str
     advice: str
+    stage: str | None = None
+    fits: str | None = None
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,26 @@ class Pin:
         if self.variable is None:
             return shlex.join(self.words)
         return f"{self.variable[0]}={shlex.quote(self.variable[1])}"
+
+
+class ExportedProbe(Protocol):
+    """A probe that can be mounted into a server that engdiff does not start."""
+
+    def files(self) -> Mapping[str, str]:
+        """Relative path to text of everything that must be mounted."""
+        ...
+
+    def variables(self, mounted: str, output: str) -> Mapping[str, str]:
+        """Variables that switch it on, when it is mounted at one path and may write to another."""
+        ...
+
+    def wrote(self, files: Mapping[str, JsonValue]) -> bool:
+        """Whether these files (by stem) are of this probe."""
+        ...
+
+    def capture(self, files: Mapping[str, JsonValue], base: Capture) -> Capture:
+        """Fill in ``base`` from what the probe wrote. Never raises."""
+        ...
 
 
 class Engine(Protocol):
@@ -170,6 +200,49 @@ class Engine(Protocol):
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """What the last words of a failed start mean; ``None`` when they are not known."""
+        ...
+
+    log: LogFormat
+    """How it writes its log (``knowledge/log.toml`` and its prefix)."""
+
+    def from_log(self, start: Start, base: Capture) -> Capture:
+        """Fill in ``base`` from one start in a log: everything but warnings, failure, run summary and notes.
+
+        Every value cites its line; what the log does not state stays unknown with the reason. Never raises.
+        """
+        ...
+
+    def stage(self, start: Start) -> str:
+        """The phase of the boot that a start in a log had reached when it ended."""
+        ...
+
+    exported_probe: ExportedProbe | None
+    """Its probe for servers that engdiff does not start; ``None``: the engine takes none."""
+
+    def served(
+        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
+    ) -> Served | None:
+        """What a container of this image with this command serves; ``None``: it is not this engine.
+
+        ``appended``: the words come after the image's own entrypoint; otherwise they are the whole command.
+        """
+        ...
+
+    identify: tuple[str, ...]
+    """Paths whose answers tell this engine from others; reading them changes nothing on any engine."""
+
+    endpoints: Mapping[str, str]
+    """Name to path of everything to read of a running server; reading them changes nothing."""
+
+    draining: Mapping[str, str]
+    """Name to path of what a reading takes away from other readers; read only when the user asks for it."""
+
+    def recognises(self, answers: Mapping[str, str]) -> bool:
+        """Whether these answers (path to body of status 200) are of this engine."""
+        ...
+
+    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
+        """Fill in ``base`` from the answers of a running server (name to body of status 200). Never raises."""
         ...
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engdiff.engines.contract import Cause
 from engdiff.knowledge.tables import FailurePattern
@@ -31,6 +31,11 @@ LOWEST_CAUSE = 10
 """Patterns below this priority match notes, which every log may have; they are no cause."""
 
 
+UNITS = ("_gib", "_mib", "_gb", "_mb", "_bytes", "_tokens", "_seconds", "_len", "_blocks", "_seqs", "_requests")
+NUMBERS = ("utilization", "tokens", "blocks")
+"""Groups whose names end so, or are these words, are numbers of the message; all others are words."""
+
+
 def explain(patterns: Sequence[FailurePattern], log: str, exit_status: str) -> Cause | None:
     """The most telling pattern that the end of the log matches; else what the signal says; else nothing."""
     lines = log.splitlines()[-TAIL_LINES:]
@@ -38,14 +43,42 @@ def explain(patterns: Sequence[FailurePattern], log: str, exit_status: str) -> C
         if entry.priority < LOWEST_CAUSE:
             continue
         if match := _last_match(entry, lines):
-            groups = {name: (value or "?") for name, value in match.groupdict().items()}
-            return Cause(entry.cause.format_map(groups).rstrip("."), entry.advice.format_map(groups))
+            return _cause(entry, match)
     return next((cause for name, cause in SIGNALS.items() if name in exit_status), None)
+
+
+def _cause(entry: FailurePattern, match: re.Match[str]) -> Cause:
+    said = {name: value for name, value in match.groupdict().items() if value is not None}
+    groups = {name: said.get(name, "?") for name in match.groupdict()}
+    return Cause(
+        entry.cause.format_map(groups).rstrip("."),
+        entry.advice.format_map(groups),
+        stage=entry.stage,
+        fits=_filled(entry.fits, said),
+        numbers={name: value for name, value in said.items() if name in NUMBERS or name.endswith(UNITS)},
+        line=_around(match),
+    )
+
+
+def _filled(sentence: str | None, said: Mapping[str, str]) -> str | None:
+    """The sentence with what was said; ``None`` when a group of it took no part."""
+    try:
+        return sentence.format_map(said) if sentence else None
+    except KeyError:
+        return None
+
+
+def _around(match: re.Match[str]) -> str:
+    """The whole line of a match; of one over several lines, all of them."""
+    text = match.string
+    start = text.rfind("\n", 0, match.start()) + 1
+    end = text.find("\n", match.end())
+    return text[start : end if end >= 0 else len(text)]
 
 
 def _last_match(entry: FailurePattern, lines: Sequence[str]) -> re.Match[str] | None:
     if entry.multiline:
-        return entry.pattern.search("\n".join(lines))
+        return max(entry.pattern.finditer("\n".join(lines)), key=lambda match: match.start(), default=None)
     for line in reversed(lines):
         match = entry.pattern.search(line)
         if match and not (entry.unless and entry.unless.search(line)):

@@ -80,7 +80,8 @@ class FailurePattern:
     """One kind of last words: groups of ``pattern`` fill ``cause`` and ``advice``.
 
     It is searched in each line, or in the whole end of the log when ``multiline``; ``unless`` on the same line
-    rules it out. Of several that match, the highest ``priority`` wins.
+    rules it out. Of several that match, the highest ``priority`` wins. ``stage`` is the phase of the boot in which
+    it happens; ``fits`` is a sentence on what would have fitted, said when all its groups took part.
     """
 
     pattern: re.Pattern[str]
@@ -89,6 +90,8 @@ class FailurePattern:
     priority: int = DEFAULT_PRIORITY
     multiline: bool = False
     unless: re.Pattern[str] | None = None
+    stage: str | None = None
+    fits: str | None = None
 
 
 @dataclass(frozen=True)
@@ -251,6 +254,8 @@ def _failure(row: Mapping[str, Any]) -> FailurePattern:
         priority=row.get("priority", DEFAULT_PRIORITY),
         multiline=row.get("multiline", False),
         unless=re.compile(unless) if unless else None,
+        stage=row.get("stage"),
+        fits=row.get("fits"),
     )
 
 

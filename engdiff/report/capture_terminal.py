@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
+from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
 from engdiff.knowledge.settings import AREAS, registry
 from engdiff.report.page import GAP, INDENT, Page
 from engdiff.report.wording import ORIGINS, count, shortened
-from engdiff.schema.capture import Capture, Pool, Process, Rank, Setting
+from engdiff.schema.capture import Capture, Device, Environment, Host, Identity, Pool, Process, Rank, Setting
 from engdiff.schema.values import Known, Unknown, Value, number, plain
 from engdiff.schema.wording import show
 from engdiff.units import format_bytes, format_seconds
 
 LONGEST_WARNING = 160
 LONGEST_ORIGIN = len("not set by you")
+MOST_WARNINGS = 12
 WIDEST_VALUE = 16
 """Values longer than this push their origin aside instead of setting the column for all."""
 
@@ -26,13 +29,15 @@ def print_capture(capture: Capture, console: Console, *, everything: bool = Fals
     """Print the capture; ``everything`` includes settings that nobody moved from their defaults."""
     page = Page(console)
     _heading(page, capture)
-    page.whole(Text(shlex.join(capture.launch.native_command), style="pin"))
+    if capture.launch.native_command:
+        page.whole(Text(shlex.join(capture.launch.native_command), style="pin"))
     _failure(page, capture)
-    for rank in (rank for instance in capture.instances for rank in instance.ranks):
-        _memory(page, rank)
+    for rank, others in _distinct(capture):
+        _memory(page, rank, others)
     _settings(page, capture, everything)
     _decisions(page, capture)
     _boot(page, capture)
+    _run(page, capture)
     _warnings(page, capture, everything)
     _pairs(page, "Set by engdiff", capture.launch.added_by_engdiff)
     if capture.notes:
@@ -42,23 +47,57 @@ def print_capture(capture: Capture, console: Console, *, everything: bool = Fals
 
 
 def _heading(page: Page, capture: Capture) -> None:
-    identity, host = capture.identity, capture.identity.host
-    where = f"{plain(host.cpu) or 'CPU'}, {count(host.cpu_count, 'CPU')}"
-    devices = ", ".join(d.name for d in identity.devices if d.kind == "gpu") or where
-    environment = identity.environment
+    identity, launch = capture.identity, capture.launch
     page.rule()
+    model = f"   model {launch.model_given}" if launch.model_given else ""
     page.line(
         Text.assemble(
-            (f"{identity.engine} {plain(identity.version) or '(version unknown)'}", "title"),
-            (f"   model {capture.launch.model_given}", "quiet"),
+            (f"{identity.engine} {plain(identity.version) or '(version unknown)'}", "title"), (model, "quiet")
         )
     )
-    page.line(Text(f"{environment.distribution}: {environment.distribution_because}", style="quiet"))
-    page.line(Text(f"{devices} · {host.os} {host.arch} · Python {environment.python}", style="quiet"))
-    page.line(Text(f"by {identity.source}, {identity.captured_at}", style="quiet"))
-    if capture.launch.variables:
-        page.line(Text(" ".join(f"{k}={v}" for k, v in sorted(capture.launch.variables.items())), style="quiet"))
+    for line in (*_built(identity), *_where(identity), _made(capture)):
+        page.line(Text(line, style="quiet"))
+    if launch.variables:
+        page.line(Text(" ".join(f"{k}={v}" for k, v in sorted(launch.variables.items())), style="quiet"))
     page.rule()
+
+
+def _built(identity: Identity) -> Iterator[str]:
+    environment = identity.environment
+    if isinstance(environment, Environment):
+        yield f"{environment.distribution}: {environment.distribution_because}"
+
+
+def _where(identity: Identity) -> Iterator[str]:
+    """The devices, and the machine where it is known."""
+    gpus = Counter(_device(d) for d in identity.devices if d.kind == "gpu")
+    devices = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in gpus.items())
+    host = identity.host
+    if isinstance(host, Unknown):
+        if devices:
+            yield devices
+        return
+    python = f" · Python {identity.environment.python}" if isinstance(identity.environment, Environment) else ""
+    yield f"{devices or _cpu(host)} · {host.os} {host.arch}{python}"
+
+
+def _device(device: Device) -> str:
+    size = number(device.memory_bytes)
+    return device.name if size is None else f"{device.name}, {format_bytes(size)}"
+
+
+def _cpu(host: Host) -> str:
+    return f"{plain(host.cpu) or 'CPU'}, {count(host.cpu_count, 'CPU')}"
+
+
+def _made(capture: Capture) -> str:
+    """Where it comes from."""
+    reading = capture.reading
+    if reading is None:
+        return f"by {capture.identity.source}, {capture.identity.captured_at}"
+    chosen = reading.starts[reading.chosen]
+    which = f"lines {chosen.first_line:,} to {chosen.last_line:,} of {reading.lines:,}"
+    return f"by {capture.identity.source}, {capture.identity.captured_at} · log: {which}, {reading.recognised}"
 
 
 def _failure(page: Page, capture: Capture) -> None:
@@ -66,7 +105,10 @@ def _failure(page: Page, capture: Capture) -> None:
     if failure is None:
         return
     page.section()
-    page.line(Text(f"It did not start: {failure.cause or failure.exit}", style="bad"))
+    what = "It failed while serving" if failure.stage == "serving" else f"It did not start ({failure.stage})"
+    page.line(Text(f"{what}: {failure.cause or failure.exit}", style="bad"))
+    if failure.would_fit:
+        page.line(f"What would have fitted: {failure.would_fit}")
     page.line(failure.advice)
     for line in failure.last_words:
         page.line(Text(line, style="quiet"), lead=Text(" " * INDENT + "| ", style="quiet"))
@@ -74,8 +116,25 @@ def _failure(page: Page, capture: Capture) -> None:
         page.whole(Text(f"log: {failure.log}", style="quiet"))
 
 
-def _memory(page: Page, rank: Rank) -> None:
-    page.section(f"Memory on {rank.device}")
+def _distinct(capture: Capture) -> Iterator[tuple[Rank, int]]:
+    """Each rank whose memory differs from that of the ranks before it, and how many are like it."""
+    ranks = [rank for instance in capture.instances for rank in instance.ranks if rank.ledger or rank.pools]
+    shapes = Counter(_shape(rank) for rank in ranks)
+    first = {_shape(rank): rank for rank in reversed(ranks)}
+    for shape, rank in sorted(first.items(), key=lambda one: ranks.index(one[1])):
+        yield rank, shapes[shape] - 1
+
+
+def _shape(rank: Rank) -> tuple[object, ...]:
+    """Everything about a rank's memory that is printed."""
+    return (
+        tuple((term.name, number(term.bytes)) for term in rank.ledger),
+        tuple(_pool(pool) for pool in rank.pools),
+    )
+
+
+def _memory(page: Page, rank: Rank, others: int) -> None:
+    page.section(f"Memory on {rank.device}" + (f", and {count(others, 'rank')} alike" if others else ""))
     rows = []
     for term in rank.ledger:
         size = number(term.bytes)
@@ -112,7 +171,7 @@ def _settings(page: Page, capture: Capture, everything: bool) -> None:
     if page.width - (INDENT + GAP + keys + GAP) < values + GAP + LONGEST_ORIGIN:
         values = 0  # too narrow for a column of its own: each origin follows its value
     for area in AREAS:
-        rows = [(key, show(s.final, info.unit), _origin(s)) for key, info, s in shown if info.area == area]
+        rows = [(key, show(s.final, info.unit), _origin(s, capture)) for key, info, s in shown if info.area == area]
         if rows:
             page.line(Text(area, style=area), indent=INDENT)
         for key, value, origin in rows:
@@ -126,8 +185,9 @@ def _settings(page: Page, capture: Capture, everything: bool) -> None:
         )
 
 
-def _origin(setting: Setting) -> str:
-    text = ORIGINS.get(setting.origin or "", "not set by you")
+def _origin(setting: Setting, capture: Capture) -> str:
+    unsaid = f"as the {capture.identity.source} states" if capture.launch.unknown_because else "not set by you"
+    text = ORIGINS.get(setting.origin or "", unsaid)
     if setting.origin == "forced" and setting.configured:
         text += f" (you asked for {show(setting.configured)})"
     return text + (f": {setting.because}" if setting.because else "")
@@ -163,13 +223,33 @@ def _boot(page: Page, capture: Capture) -> None:
         page.rows([(p.name, _seconds(p.seconds), Text(p.meaning, style="quiet")) for p in capture.boot], right=(1,))
 
 
+def _run(page: Page, capture: Capture) -> None:
+    """What the run-time lines and counters said, each number as least, mean and most."""
+    if not capture.run_summary:
+        return
+    page.section("While serving")
+    rows = []
+    for name, value in capture.run_summary.items():
+        summary = plain(value)
+        rows.append((name, Text(_summary(summary) if isinstance(summary, dict) else show(value))))
+    page.rows(rows)
+
+
+def _summary(series: Mapping[str, JsonValue]) -> str:
+    least, mean, most = (show(Known(value=series.get(part))) for part in ("least", "mean", "most"))
+    return f"{least} to {most}, mean {mean}, in {series.get('lines'):,} lines" if "lines" in series else str(series)
+
+
 def _warnings(page: Page, capture: Capture, everything: bool) -> None:
     if capture.warnings:
         page.section("Warnings of the engine")
-        for warning in capture.warnings:
+        shown = capture.warnings if everything else capture.warnings[:MOST_WARNINGS]
+        for warning in shown:
             times = f" (×{warning.times})" if warning.times > 1 else ""
             text = warning.text if everything else shortened(warning.text, LONGEST_WARNING)
             _item(page, f"line {warning.line}{times}: {text}")
+        if len(shown) < len(capture.warnings):
+            page.line(Text(f"{len(capture.warnings) - len(shown)} more (--all)", "quiet"), indent=INDENT)
 
 
 def _pairs(page: Page, title: str, pairs: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engdiff.report.wording import count, side_name
+from engdiff.report.wording import STARTS, count, side_name
 from engdiff.schema.diff import Diff, Finding
 
 
@@ -27,7 +27,7 @@ def _lines(diff: Diff) -> Iterator[tuple[str, str]]:
 def _level(finding: Finding) -> str:
     if finding.asked:
         return "notice"
-    return "error" if finding.kind == "StartRefused" else "warning"
+    return "error" if finding.kind in STARTS else "warning"
 
 
 def _text(finding: Finding) -> str:

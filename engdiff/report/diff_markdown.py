@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engdiff.report.wording import count, move, origins, side_name, verdict
+from engdiff.report.markdown import code, fenced, folded, text
+from engdiff.report.wording import STARTS, count, label, model, move, origins, side_name, verdict
 from engdiff.schema.diff import Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
@@ -14,21 +15,28 @@ def diff_markdown(diff: Diff) -> str:
     unasked = [f for f in diff.findings if not f.asked]
     costly, cosmetic = ([f for f in unasked if (f.area == "cosmetic") is minor] for minor in (False, True))
     parts = [
-        f"## {_text(side_name(diff.old))} → {_text(side_name(diff.new))}",
-        f"model {_code(diff.new.model)} · {verdict(diff)}",
+        f"## {text(side_name(diff.old))} → {text(side_name(diff.new))}",
+        _origin(diff),
+        f"model {code(model(diff))} · {verdict(diff)}",
         _table(costly),
         *map(_waterfall, diff.waterfalls),
-        _command("The new version with every pin", diff.pinned_command),
-        _command("Prove it", diff.prove_command),
-        _list("Asked for: the command lines differ", (_text(f.headline) for f in diff.findings if f.asked)),
-        _list("Accepted", (f"{_text(a.finding.headline)} (accepted: {_text(a.reason)})" for a in diff.accepted)),
-        _list("The machines differ", (_text(move(m)) for m in diff.machine)),
-        _list("Not compared", (f"{_text(n.what)}: {_text(n.because)}" for n in diff.not_compared)),
-        _folded(f"{len(cosmetic)} cosmetic", _table(cosmetic)),
-        _folded(f"{count(len(diff.packages), 'package')} moved", ", ".join(_text(move(m)) for m in diff.packages)),
-        _folded(count(len(diff.warnings_new), "new warning"), _items(map(_text, diff.warnings_new))),
+        fenced("The new version with every pin", diff.pinned_command),
+        fenced("Prove it", diff.prove_command),
+        _list("Asked for: the command lines differ", (text(f.headline) for f in diff.findings if f.asked)),
+        _list("Accepted", (f"{text(a.finding.headline)} (accepted: {text(a.reason)})" for a in diff.accepted)),
+        _list("The machines differ", (text(move(m)) for m in diff.machine)),
+        _list("Not compared", (f"{text(n.what)}: {text(n.because)}" for n in diff.not_compared)),
+        folded(f"{len(cosmetic)} cosmetic", _table(cosmetic)),
+        folded(f"{count(len(diff.packages), 'package')} moved", ", ".join(text(move(m)) for m in diff.packages)),
+        folded(count(len(diff.warnings_new), "new warning"), _items(map(text, diff.warnings_new))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _origin(diff: Diff) -> str:
+    """What the two sides are, where one is no launch."""
+    sides = (diff.old, diff.new)
+    return " → ".join(text(label(side)) for side in sides) if any(side.read_from for side in sides) else ""
 
 
 def _table(findings: Sequence[Finding]) -> str:
@@ -40,54 +48,28 @@ def _table(findings: Sequence[Finding]) -> str:
 
 def _row(finding: Finding) -> str:
     who = origins(finding)
-    headline = _text(finding.headline) + (f" _({who})_" if who else "")
-    why = _text(finding.why) + (f" (since {_text(finding.since)})" if finding.since else "")
-    none = "" if finding.kind == "StartRefused" else "none: "
-    pin = _code(finding.pin.text) if finding.pin.text else none + _text(finding.pin.because or "")
+    headline = text(finding.headline) + (f" _({who})_" if who else "")
+    why = text(finding.why) + (f" (since {text(finding.since)})" if finding.since else "")
+    none = "" if finding.kind in STARTS else "none: "
+    pin = code(finding.pin.text) if finding.pin.text else none + text(finding.pin.because or "")
     return f"| {finding.area} | {headline} | {why} | {pin} |"
 
 
-def _text(text: str) -> str:
-    """A text that stays within its cell, and whose marks are no tags and no code."""
-    return _cell(text).replace("<", "&lt;").replace("`", "\\`")
-
-
-def _code(text: str) -> str:
-    """Code, fenced with one more backtick than it holds in a row."""
-    fence = "`"
-    while fence in text:
-        fence += "`"
-    space = " " if len(fence) > 1 else ""
-    return f"{fence}{space}{_cell(text)}{space}{fence}"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split("\n")).replace("|", "\\|")
-
-
 def _list(title: str, entries: Iterable[str]) -> str:
-    text = _items(entries)
-    return f"**{title}**\n\n{text}" if text else ""
+    items = _items(entries)
+    return f"**{title}**\n\n{items}" if items else ""
 
 
 def _items(entries: Iterable[str]) -> str:
     return "\n".join(f"- {entry}" for entry in entries)
 
 
-def _command(title: str, command: str | None) -> str:
-    return f"**{title}**\n\n```sh\n{command}\n```" if command else ""
-
-
-def _folded(title: str, text: str) -> str:
-    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>" if text else ""
-
-
 def _waterfall(waterfall: Waterfall) -> str:
     rows = [f"| before | | {format_bytes(waterfall.old_bytes)} |"]
     for step in waterfall.steps:
         sign = "+" if step.bytes > 0 else "−"
-        change = f"{_text(step.old)} → {_text(step.new)}" if step.old or step.new else ""
-        rows.append(f"| {_text(step.name)} | {change} | {sign}{format_bytes(abs(step.bytes))} |")
+        change = f"{text(step.old)} → {text(step.new)}" if step.old or step.new else ""
+        rows.append(f"| {text(step.name)} | {change} | {sign}{format_bytes(abs(step.bytes))} |")
     rows.append(f"| after | | {format_bytes(waterfall.new_bytes)} |")
     head = "| | | |\n| --- | --- | ---: |\n"
-    return f"**Where the bytes of {_text(waterfall.pool)} went**\n\n{head}" + "\n".join(rows)
+    return f"**Where the bytes of {text(waterfall.pool)} went**\n\n{head}" + "\n".join(rows)

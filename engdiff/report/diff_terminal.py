@@ -8,7 +8,18 @@ from rich.console import Console
 from rich.text import Text
 
 from engdiff.report.page import GAP, INDENT, Page
-from engdiff.report.wording import count, move, origins, shortened, side_name, verdict, words
+from engdiff.report.wording import (
+    STARTS,
+    count,
+    label,
+    model,
+    move,
+    origins,
+    shortened,
+    side_name,
+    verdict,
+    words,
+)
 from engdiff.schema.diff import Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
@@ -43,10 +54,10 @@ def _heading(page: Page, diff: Diff) -> None:
     page.rule()
     page.line(
         Text.assemble(
-            (side_name(diff.old), "old"), " → ", (side_name(diff.new), "new"), ("   model " + diff.new.model, "quiet")
+            (side_name(diff.old), "old"), " → ", (side_name(diff.new), "new"), (f"   model {model(diff)}", "quiet")
         )
     )
-    page.line(Text(f"{diff.old.label} → {diff.new.label}", style="quiet"))
+    page.line(Text(f"{label(diff.old)} → {label(diff.new)}", style="quiet"))
     if words(diff.old) != words(diff.new):
         page.line(Text(f"old words: {words(diff.old) or 'none'}", style="quiet"))
         page.line(Text(f"new words: {words(diff.new) or 'none'}", style="quiet"))
@@ -109,7 +120,7 @@ def _finding(page: Page, number: int, finding: Finding, *, everything: bool) -> 
 
 def _own_words(finding: Finding) -> tuple[str, ...]:
     """Evidence that explains by itself; log lines are for --all."""
-    if finding.kind == "StartRefused":
+    if finding.kind in STARTS:
         return finding.evidence
     return tuple(line for line in finding.evidence if line.startswith("the engine's own"))
 
@@ -117,11 +128,11 @@ def _own_words(finding: Finding) -> tuple[str, ...]:
 def _pin(page: Page, finding: Finding, margin: int) -> None:
     """The pin is there to be copied: it is never broken. A start that is refused has advice in its place."""
     pin = finding.pin
-    lead = Text.assemble("    ", ("next" if finding.kind == "StartRefused" else "pin", "pin"))
+    lead = Text.assemble("    ", ("next" if finding.kind in STARTS else "pin", "pin"))
     lead.append(" " * (margin - lead.cell_len))
     because = f"({pin.because})" if pin.because else ""
     if pin.text is None:
-        none = "" if finding.kind == "StartRefused" else "none: "
+        none = "" if finding.kind in STARTS else "none: "
         page.line(Text(f"{none}{pin.because}", style="" if not none else "quiet"), lead=lead)
     elif margin + len(pin.text) + GAP + len(because) <= page.width:
         page.line(Text.assemble((pin.text, "pin"), (f"  {because}" if because else "", "quiet")), lead=lead)

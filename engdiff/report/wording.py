@@ -6,12 +6,25 @@ import shlex
 
 from engdiff.schema.diff import Diff, Finding, Move, Side
 
+STARTS = frozenset({"StartRefused", "DiedServing", "FailureChanged", "FailureMoved"})
+"""Kinds of findings whose pin is advice on what to do next."""
+
 ORIGINS = {"user": "set by you", "default": "default", "derived": "derived", "forced": "forced"}
 
 
 def side_name(side: Side) -> str:
     """``vllm 0.32.0``."""
     return f"{side.engine} {side.version or '(version unknown)'}"
+
+
+def label(side: Side) -> str:
+    """How the user called it, and what it is when it is no launch: ``boot.log (read from a log)``."""
+    return side.label + (f" (read from {side.read_from})" if side.read_from else "")
+
+
+def model(diff: Diff) -> str:
+    """The model that was served, as far as a side states it."""
+    return diff.new.model or diff.old.model or "not stated"
 
 
 def count(number: int, thing: str) -> str:
@@ -44,7 +57,8 @@ def verdict(diff: Diff) -> str:
     asked = len(diff.findings) - len(unasked)
     if not diff.findings:
         return "nothing moved" + (f" ({count(len(diff.accepted), 'accepted difference')})" if diff.accepted else "")
-    parts = [_unasked(len(unasked), sum(f.area == "cosmetic" for f in unasked))]
+    known = all(side.words_unknown_because is None for side in (diff.old, diff.new))
+    parts = [unasked_words(len(unasked), sum(f.area == "cosmetic" for f in unasked), known=known)]
     if asked:
         parts.append(f"{asked} because the command lines differ")
     if diff.accepted:
@@ -52,10 +66,11 @@ def verdict(diff: Diff) -> str:
     return "; ".join(parts)
 
 
-def _unasked(number: int, cosmetic: int) -> str:
+def unasked_words(number: int, cosmetic: int, *, known: bool) -> str:
+    """How much moved unasked. ``known``: what the user wrote; else nobody can say what was asked for."""
     if not number:
-        return "nothing moved unasked"
-    text = f"{count(number, 'thing')} moved that nobody asked for"
+        return "nothing moved unasked" if known else "nothing else moved"
+    text = f"{count(number, 'thing')} moved" + (" that nobody asked for" if known else "")
     if not cosmetic:
         return text
     share = ("cosmetic" if number == 1 else "all cosmetic") if cosmetic == number else f"{cosmetic} of them cosmetic"
@@ -64,4 +79,6 @@ def _unasked(number: int, cosmetic: int) -> str:
 
 def words(side: Side) -> str:
     """What the user wrote for this side: variables, then the words after ``--``."""
+    if side.words_unknown_because:
+        return f"not known: {side.words_unknown_because}"
     return " ".join((*(f"{k}={shlex.quote(v)}" for k, v in sorted(side.variables.items())), shlex.join(side.arguments)))

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from engdiff.schema.values import Evidence, Frozen, Known, Unknown, Value
 
-CAPTURE_SCHEMA = 1
+CAPTURE_SCHEMA = 2
 
 Origin = Literal["user", "default", "derived", "forced"]
 """user: the user wrote it and it holds. default: nobody wrote it, the declared default holds.
@@ -63,23 +63,27 @@ class Identity(Frozen):
     source: Literal["launch", "attach", "log", "simulate", "profile", "budget"]
     captured_at: str
     engdiff_version: str
-    host: Host
+    host: Host | Unknown
     devices: tuple[Device, ...]
     driver: Value
-    environment: Environment
+    environment: Environment | Unknown
 
 
 class Launch(Frozen):
-    """What the user asked for, redacted. ``arguments``: words after ``--``; ``variables``: those the engine reads."""
+    """What the user asked for, redacted. ``arguments``: words after ``--``; ``variables``: those the engine reads.
 
-    model: str
-    model_given: str
+    ``unknown_because``: why words and variables are not known here; they are empty then, and so may the model be.
+    """
+
+    model: str | None
+    model_given: str | None
     arguments: tuple[str, ...]
     command: tuple[str, ...]
     native_command: tuple[str, ...]
     variables: dict[str, str]
     added_by_engdiff: dict[str, str] = Field(default_factory=dict)
     image: str | None = None
+    unknown_because: str | None = None
 
 
 class Setting(Frozen):
@@ -220,7 +224,11 @@ class EngineWarning(Frozen):
 
 
 class Failure(Frozen):
-    """How a start-up ended, when it did not end well."""
+    """How a start-up ended, when it did not end well.
+
+    ``stage`` is the phase of the boot that failed; ``numbers`` are those of the message, named with their unit
+    (``needed_bytes``); ``would_fit`` says what would have fitted, where the message or the ledger tells.
+    """
 
     stage: str
     exit: str
@@ -228,6 +236,28 @@ class Failure(Frozen):
     advice: str
     last_words: tuple[str, ...]
     log: str
+    numbers: dict[str, Value] = Field(default_factory=dict)
+    would_fit: str | None = None
+
+
+class LogStart(Frozen):
+    """One start of the engine in a log: its lines, and how it ended."""
+
+    first_line: int
+    last_line: int
+    ended: Literal["ready", "failed", "breaks off"]
+    file: str | None = None
+    source: str = ""
+
+
+class Reading(Frozen):
+    """What was read to make this capture: the files and lines of a log, and which of its starts this one is."""
+
+    files: tuple[str, ...]
+    lines: int
+    recognised: str
+    starts: tuple[LogStart, ...]
+    chosen: int
 
 
 class Capture(Frozen):
@@ -246,6 +276,7 @@ class Capture(Frozen):
     warnings: tuple[EngineWarning, ...] = ()
     failure: Failure | None = None
     run_summary: dict[str, Value] = Field(default_factory=dict)
+    reading: Reading | None = None
     notes: tuple[str, ...] = ()
 
 

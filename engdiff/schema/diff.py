@@ -9,24 +9,30 @@ from pydantic import Field, JsonValue
 from engdiff.schema.capture import Origin
 from engdiff.schema.values import Frozen, Value
 
-DIFF_SCHEMA = 1
+DIFF_SCHEMA = 2
 
 Area = Literal["startup", "memory", "scheduling", "kernels", "numerics", "cosmetic"]
 
 
 class Side(Frozen):
-    """One of the two captures: what it is, and how to make it again."""
+    """One of the two captures: what it is, and how to make it again.
+
+    ``words_unknown_because``: why arguments and variables are not known; they are empty then. ``read_from``: where
+    the capture comes from, in words, when it is no launch: ``a log``.
+    """
 
     label: str
     engine: str
     version: str | None
-    distribution: str
+    distribution: str | None
     source: str
     captured_at: str
-    model: str
+    model: str | None
     started: bool
     arguments: tuple[str, ...] = ()
     variables: dict[str, str] = Field(default_factory=dict)
+    words_unknown_because: str | None = None
+    read_from: str | None = None
 
 
 class Pin(Frozen):

@@ -8,11 +8,12 @@ from pydantic import BaseModel
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Diff
+from engdiff.schema.series import Series
 
-DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff}
+DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff, "series": Series}
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``capture`` or ``diff``."""
+    """The JSON Schema (draft 2020-12) of ``capture``, ``diff`` or ``series``."""
     model = DOCUMENTS[kind]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema(mode="serialization")}

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +16,12 @@ from pydantic_core import PydanticSerializationError
 from engdiff import errors
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
+from engdiff.schema.series import SERIES_SCHEMA, Series
 from engdiff.schema.upgrade import upgrade
 
-Document = TypeVar("Document", Capture, Diff)
+Document = TypeVar("Document", Capture, Diff, Series)
 
-NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA}
+NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA, "series": SERIES_SCHEMA}
 
 
 def load_capture(path: Path) -> Capture:
@@ -59,7 +61,12 @@ def parse(text: str, name: str, model: type[Document]) -> Document:
         return model.model_validate(upgrade(kind, data))
     except ValidationError as error:
         first = error.errors()[0]
-        raise errors.DocumentInvalid(name, ".".join(map(str, first["loc"])) or kind, first["msg"]) from None
+        raise errors.DocumentInvalid(name, _key(first["loc"]) or kind, first["msg"]) from None
+
+
+def _key(place: Sequence[int | str]) -> str:
+    """The place as keys of the file; where a value may be of several kinds, pydantic puts the kind's name between."""
+    return ".".join(str(part) for part in place if not str(part)[:1].isupper())
 
 
 def parse_json(text: str, name: str) -> Any:

@@ -30,6 +30,7 @@ class Evidence(Frozen):
     source: Source
     where: str
     line: int | None = None
+    file: str | None = None
 
 
 class Known(Frozen):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +19,10 @@ from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
 from engdiff.models.tiny import make_tiny
 from engdiff.redact import REDACTED
-from engdiff.references import EngineReference, FileReference, Reference, StdinReference
+from engdiff.references import EngineReference, Reference, UrlReference
 from engdiff.schema.capture import Capture
-from engdiff.schema.files import load_capture, parse
+from engdiff.sources.attach import AttachWishes, attach
+from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Order, Outcome, Progress
 
@@ -44,19 +44,16 @@ class Wishes:
     build: str | None = None
     start_limit_seconds: float | None = None
     keep_log: Path | None = None
-
-
-def read(reference: FileReference | StdinReference) -> Capture:
-    """The capture in a file or on standard input."""
-    if isinstance(reference, StdinReference):
-        return parse(sys.stdin.read(), "standard input", Capture)
-    return load_capture(reference.path)
+    image: str | None = None
+    attach: AttachWishes = field(default_factory=AttachWishes)
 
 
 def acquire(reference: Reference, wishes: Wishes, progress: Progress) -> Outcome:
     """The capture that a reference names. A failed start is an outcome with its error, not an exception."""
     if isinstance(reference, EngineReference):
         return launch(order(reference, wishes, progress), progress)
+    if isinstance(reference, UrlReference):
+        return Outcome(attach(reference.url, wishes.attach, progress), None)
     return Outcome(read(reference), None)
 
 
@@ -82,6 +79,7 @@ def order(reference: EngineReference, wishes: Wishes, progress: Progress) -> Ord
         machine=machine,
         start_limit_seconds=wishes.start_limit_seconds,
         keep_log=wishes.keep_log,
+        image=wishes.image,
     )
 
 

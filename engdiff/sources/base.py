@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 from engdiff import __version__
 from engdiff.engines.contract import LaunchPlan
@@ -26,6 +27,40 @@ def base_capture(order: Order, plan: LaunchPlan) -> Capture:
         admission=Admission(rule=NOT_STARTED, preemption=NOT_STARTED, settings=()),
         boot=(),
         notes=order.environment.notes,
+    )
+
+
+def read_capture(engine: str, source: Literal["log", "attach"], because: str) -> Capture:
+    """A capture of an engine that engdiff did not start; ``because`` says why machine and command are not known."""
+    unknown = Unknown(because=because)
+    return Capture(
+        identity=Identity(
+            engine=engine,
+            version=unknown,
+            commit=unknown,
+            source=source,
+            captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            engdiff_version=__version__,
+            host=unknown,
+            devices=(),
+            driver=unknown,
+            environment=unknown,
+        ),
+        launch=Launch(
+            model=None,
+            model_given=None,
+            arguments=(),
+            command=(),
+            native_command=(),
+            variables={},
+            unknown_because=because,
+        ),
+        native={},
+        settings={},
+        instances=(),
+        runner=Runner(name=unknown, because=unknown, attention_backend=unknown, candidates=unknown),
+        admission=Admission(rule=unknown, preemption=unknown, settings=()),
+        boot=(),
     )
 
 
@@ -62,6 +97,7 @@ def _launch(order: Order, plan: LaunchPlan) -> Launch:
         native_command=redact_words(plan.native_command),
         variables=redact_variables(plan.read_variables),
         added_by_engdiff=dict(plan.added),
+        image=order.image,
     )
 
 

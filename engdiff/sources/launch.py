@@ -7,14 +7,14 @@ import os
 import shutil
 import tempfile
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from engdiff import errors
 from engdiff.engines.contract import Cause, LaunchPlan, LaunchRequest, Observed
+from engdiff.fetch import Access, get
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
 from engdiff.process.supervise import EngineCommand, ReadyResult, RunningEngine, running
@@ -28,18 +28,23 @@ PROBE_PATIENCE_SECONDS = 60
 """How long after readiness the probe may take; it writes within milliseconds, on a busy machine within seconds."""
 
 LAST_WORDS = 15
+HTTP_OK = 200
 
 
-def launch(order: Order, progress: Progress) -> Outcome:
+Meanwhile = Callable[[LaunchPlan], None]
+"""What to do while the engine serves; it is stopped when this returns or raises."""
+
+
+def launch(order: Order, progress: Progress, meanwhile: Meanwhile | None = None) -> Outcome:
     """Start, look, stop. The engine and all it left are gone when this returns or raises."""
     folder = Path(tempfile.mkdtemp(prefix="engdiff-"))
     try:
-        return _launch_in(folder, order, progress)
+        return _launch_in(folder, order, progress, meanwhile)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launch_in(folder: Path, order: Order, progress: Progress) -> Outcome:
+def _launch_in(folder: Path, order: Order, progress: Progress, meanwhile: Meanwhile | None) -> Outcome:
     request = LaunchRequest(
         version=order.version,
         distribution=order.environment.distribution,
@@ -64,6 +69,8 @@ def _launch_in(folder: Path, order: Order, progress: Progress) -> Outcome:
         ready_at = time.time() if result.state == "ready" else None
         endpoints = {name: _read(url) for name, url in plan.scrape.items()} if ready_at else {}
         boot_log = _text(command.log)
+        if meanwhile and ready_at:
+            meanwhile(plan)
         progress(f"{order.called}: stopping")
         report = engine.stop()
     if report.left:
@@ -100,12 +107,11 @@ def _await_probe(plan: LaunchPlan, engine: RunningEngine) -> None:
 
 def _read(url: str) -> str:
     """The body of an endpoint, or an empty text when it has none to give."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=20) as response:
-            return str(response.read().decode("utf-8", errors="replace"))
-    except (urllib.error.URLError, OSError, ValueError):
+        answer = get(url, Access(limit_seconds=20))
+    except errors.FetchFailed:
         return ""
+    return answer.body if answer.status == HTTP_OK else ""
 
 
 def _text(path: Path) -> str:

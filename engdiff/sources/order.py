@@ -29,6 +29,7 @@ class Order:
     machine: Machine
     start_limit_seconds: float | None = None
     keep_log: Path | None = None
+    image: str | None = None
 
     @property
     def version(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import StringIO
+from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,8 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.chdir(tmp_path)
 
     def called(*words: str, stdin: str = "", defect: bool = False) -> Ended:
-        monkeypatch.setattr("sys.stdin", StringIO(stdin))
+        given = BufferedReader(BytesIO(stdin.encode("utf-8", "surrogatepass")))
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(given, encoding="utf-8"))
         code = run(list(words))
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err

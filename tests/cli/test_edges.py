@@ -123,7 +123,7 @@ def test_an_error_with_brackets_is_no_markup(call: Call, monkeypatch: pytest.Mon
     def refuse(*args: object) -> None:
         raise UsageError("`vllm[cuda]` and [/bold] stay", "as [they] are")
 
-    monkeypatch.setattr("engdiff.sources.acquire.read", refuse)
+    monkeypatch.setattr("engdiff.sources.given.load_capture", refuse)
     assert call("show", "old.json").err == "error: `vllm[cuda]` and [/bold] stay\n   as [they] are\n"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from engdiff import __version__
 from engdiff.diff import compare
-from engdiff.schema.capture import Capture
+from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import Diff
 from engdiff.schema.files import dump, parse
 from tests import factories as make
@@ -95,12 +95,13 @@ def test_output(call: Call, old: str, new: str, tmp_path: Path) -> None:
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 TRUNCATED = dump(make.llamacpp())[:2000]
-NEWER = dump(make.llamacpp()).replace('"schema_version": 1', '"schema_version": 99')
+NEWER = dump(make.llamacpp()).replace(f'"schema_version": {CAPTURE_SCHEMA}', '"schema_version": 99')
 FILES = {
     "truncated.json": TRUNCATED,
     "foreign.json": '{"a": 1}',
     "list.json": "[1]",
     "text.json": "INFO 12-02 engine started",
+    "text.txt": "12-02 something started",
     "newer.json": NEWER,
     "diff.json": dump(
         compare.compare(make.llamacpp(), make.llamacpp(), old_label="a", new_label="b"),
@@ -120,6 +121,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["diff", "newer.json", "old.json"], "newer.json: schema 99 is newer", "upgrade engdiff"),
     (["diff", "edited.json", "old.json"], "edited.json: key `identity.host.cpu_count`", "capture again"),
     (["diff", "old.json", "-"], "standard input: ", "engdiff"),
+    (["diff", "old.json"], "one side alone cannot differ", "engdiff diff OLD NEW"),
     (["diff", "-", "-"], "`-` can be given once", "write one of the two to a file"),
     (["diff", "old.json", "old.json", "--", "--max-model-len", "8"], "nothing is launched here", "leave them out"),
     (["diff", "old.json", "old.json", "--python", "/bin/python"], "--python names the interpreter of one engine", ""),
@@ -131,9 +133,16 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["diff", "old.json", "vlm@0.32.0"], "no engine is called `vlm`", "did you mean `vllm`?"),
     (["diff", "old.json", "llama.cpp"], "no engine is called `llama.cpp`", "did you mean `llamacpp`?"),
     (["diff", "old.json", "vllm@"], "neither a file nor ENGINE@VERSION", "examples"),
-    (["diff", "old.json", "http://localhost:8000"], "reading a running server is not in this version", "launching"),
+    (["diff", "old.json", "http://localhost:1"], "nothing listens there", "is the server up?"),
+    (
+        ["diff", "old.json", "text.txt"],
+        "text.txt: none of its 1 lines is one that vLLM, SGLang",
+        "engdiff capture ENGINE",
+    ),
+    (["diff", "old.json", "none.log"], "none.log: no such file", ""),
     (["diff", "old.json", "vllm@0.32.0/h100"], "simulating a GPU is not in this version", "vllm@0.32.0"),
-    (["show", "http://localhost:8000"], "reading a running server is not in this version", "launching"),
+    (["show", "http://localhost:8000"], "is a server, not a capture", "engdiff capture --attach http://localhost:8000"),
+    (["show", "text.txt"], "text.txt: none of its 1 lines", "give the log from its beginning"),
     (["show", "vllm@0.32.0"], "is an engine, not a capture", "engdiff capture vllm@0.32.0"),
     (["show", "nofile"], "nofile: no such file", "engdiff capture"),
     (["show", "truncated.json"], "truncated.json: the file breaks off", "copy it again"),
@@ -141,7 +150,20 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["schema", "capture", "--", "-np", "4"], "`schema` starts no engine", "leave it out"),
     (["env", "list", "--", "-np", "4"], "`env` starts no engine", "leave it out"),
     (["env", "remove", "vllm@1.2.3"], "no environment is called `vllm@1.2.3`", "engdiff env list"),
-    (["capture", "old.json"], "is not an engine", "engdiff show FILE"),
+    (["capture", "old.json"], "is not an engine", "engdiff show old.json"),
+    (["capture"], "nothing to capture was named", "--log FILE"),
+    (["capture", "--log", "none.log"], "none.log: no such file", ""),
+    (["capture", "--log", "text.txt"], "text.txt: none of its 1 lines", "give the log from its beginning"),
+    (["capture", "--log", "-", "--log", "-"], "`--log -` can be given once", "write one of them to a file"),
+    (["capture", "vllm@0.32.0", "--log", "text.txt"], "the version is what engdiff reads", "say vllm"),
+    (["capture", "--log", "text.txt", "--", "--x"], "nothing is launched here", "leave them out"),
+    (["capture", "--attach", "http://localhost:1"], "nothing listens there", "is the server up?"),
+    (["capture", "--attach", "localhost"], "localhost/v1/models: not a URL of a server", "http://127.0.0.1:8000"),
+    (["capture", "--attach", "http://localhost:1", "--token-env", "NONE_SET"], "no such variable", "export NONE_SET"),
+    (["capture", "--probe", "none"], "none: no such folder", "ENGDIFF_PROBE_OUT"),
+    (["capture", "--like", "none.yaml"], "none.yaml: no such file", ""),
+    (["probe", "export", "llamacpp", "p"], "llama.cpp takes no probe from outside", "--attach URL"),
+    (["probe", "export", "vllm", "."], "exists already", "--force"),
     (["capture", "llamacpp"], "no model was given", "--model"),
     (["capture", "llamacpp", "--model", "none.gguf"], "none.gguf: no such file", ".gguf"),
     (["capture", "vllm", "--model", "./none"], "none: no such file or folder", "--model"),
@@ -170,7 +192,7 @@ def test_refused(call: Call, old: str, tmp_path: Path, words: list[str], message
     [
         (["frob"], "No such command 'frob'"),
         (["diff", "old.json", "old.json", "--frob"], "No such option: --frob"),
-        (["diff", "old.json"], "Missing argument"),
+        (["diff"], "Missing argument"),
         (["diff", "old.json", "old.json", "--format", "pdf"], "'pdf'"),
         (["schema", "frob"], "'frob' is not one of"),
         (["env", "prune", "--days", "-1"], "Invalid value for '--days'"),

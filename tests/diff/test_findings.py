@@ -9,8 +9,9 @@ from engdiff.diff.compare import compare
 from engdiff.diff.findings import Found
 from engdiff.schema.capture import Capture, Process
 from engdiff.schema.diff import Diff
-from engdiff.schema.values import Unknown
+from engdiff.schema.values import Unknown, Value
 from tests import factories as make
+from tests.diff.parts_of_sides import died_serving, failed_with, from_log
 from tests.factories import GIB, MIB, Change
 
 Key = tuple[str, str, str]
@@ -85,6 +86,12 @@ ON_THE_NEW_SIDE: list[tuple[str, Change, list[Key]]] = [
         make.with_runner(name=make.known("V1"), because=make.known("the model is sparse")),
         [("RunnerChanged", "runner.name", "scheduling")],
     ),
+    ("died while it served", died_serving(), [("DiedServing", "start", "startup")]),
+    (
+        "a setting of a log",
+        make.both(from_log, make.with_setting("scheduler.max_num_seqs", make.setting(64, None))),
+        [("SettingMoved", "scheduler.max_num_seqs", "scheduling")],
+    ),
     ("runner not known", make.with_runner(name=UNKNOWN), []),
     (
         "attention back end",
@@ -135,6 +142,43 @@ ON_THE_OLD_SIDE: list[tuple[str, Change, list[Key]]] = [
 ]
 
 
+ON_BOTH_SIDES: list[tuple[str, Change, Change, list[Key]]] = [
+    ("two failures", make.failed(), make.failed(), []),
+    ("two failures of unknown cause", make.failed(None), make.failed(None), []),
+    (
+        "another cause",
+        make.failed(),
+        make.failed("the model is of no architecture that this version knows"),
+        [("FailureChanged", "start", "startup")],
+    ),
+    (
+        "other numbers",
+        failed_with("it needs 45.79 GiB", needed_bytes=make.measured(45.79 * GIB)),
+        failed_with("it needs 70.79 GiB", needed_bytes=make.measured(70.79 * GIB)),
+        [("FailureMoved", "start.needed_bytes", "startup")],
+    ),
+    (
+        "numbers within repeats",
+        failed_with("10.01 GiB are free", available_bytes=make.measured(10.01 * GIB)),
+        failed_with("10.02 GiB are free", available_bytes=make.measured(10.02 * GIB)),
+        [],
+    ),
+    (
+        "a number that one side does not say",
+        failed_with("it needs too much", needed_bytes=make.measured(45.79 * GIB)),
+        failed_with("it needs too much", needed_bytes=UNKNOWN),
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"), [case[1:] for case in ON_BOTH_SIDES], ids=[c[0] for c in ON_BOTH_SIDES]
+)
+def test_change_on_both_sides(old: Change, new: Change, expected: list[Key]) -> None:
+    assert keys(diff(old(make.vllm()), new(make.vllm()))) == expected
+
+
 @pytest.mark.parametrize(
     ("change", "expected"), [case[1:] for case in ON_THE_NEW_SIDE], ids=[c[0] for c in ON_THE_NEW_SIDE]
 )
@@ -150,7 +194,8 @@ def test_change_on_the_old_side(change: Change, expected: list[Key]) -> None:
 
 
 def test_every_kind_has_a_row() -> None:
-    rows = {kind for _, _, expected in ON_THE_NEW_SIDE + ON_THE_OLD_SIDE for kind, _, _ in expected}
+    cases = [expected for _, _, expected in ON_THE_NEW_SIDE + ON_THE_OLD_SIDE] + [case[3] for case in ON_BOTH_SIDES]
+    rows = {kind for expected in cases for kind, _, _ in expected}
     assert rows == {cls.__name__ for cls in vars(findings).values() if isinstance(cls, type) and cls.__base__ is Found}
 
 
@@ -175,8 +220,50 @@ def test_a_failure_without_a_known_cause_says_how_it_ended() -> None:
     assert diff(make.vllm(), make.failed(None)(make.vllm())).findings[0].headline.endswith("does not start: code 1")
 
 
-def test_two_failures_are_no_finding() -> None:
-    assert diff(make.failed()(make.vllm()), make.failed()(make.vllm())).findings == ()
+def test_a_refusal_says_its_numbers_and_what_would_have_fitted() -> None:
+    numbers: dict[str, Value] = {
+        "needed_bytes": make.measured(16 * GIB),
+        "available_bytes": make.measured(8 * GIB),
+        "blocks": UNKNOWN,
+    }
+    new = failed_with(
+        "the cache holds no request of 131,072 tokens",
+        stage="size the KV cache",
+        would_fit="about 65,536 tokens would fit",
+        **numbers,
+    )
+    (finding,) = diff(make.vllm(), new(make.vllm())).findings
+    assert finding.headline == "vllm 0.32.0 does not start: the cache holds no request of 131,072 tokens"
+    assert finding.why == (
+        "Nothing is served: it stopped at the stage “size the KV cache”. Needed 16 GiB, available 8 GiB. "
+        "About 65,536 tokens would fit."
+    )
+
+
+def test_two_failures_with_other_numbers_say_both() -> None:
+    old = failed_with("one request needs 45.79 GiB", needed_bytes=make.measured(45.79 * GIB))
+    new = failed_with(
+        "one request needs 70.79 GiB", needed_bytes=make.measured(70.79 * GIB), would_fit="about 9,000 tokens would fit"
+    )
+    (finding,) = diff(old(make.vllm("0.25.1")), new(make.vllm("0.26.0"))).findings
+    assert finding.headline == "vllm 0.26.0 still does not start; needed moved: 45.79 GiB → 70.79 GiB (+54.6 %)"
+    assert finding.why == "One request needs 70.79 GiB. About 9,000 tokens would fit."
+    assert finding.pin.because == "ask for less: --max-model-len 1024"
+
+
+def test_a_failure_that_follows_from_what_was_asked_was_asked_for() -> None:
+    def side(length: int, needed: float) -> Capture:
+        return make.both(
+            make.with_launch(arguments=("--max-model-len", str(length))),
+            make.with_setting("model.max_model_len", make.setting(length, "user", asked=length)),
+            failed_with("too long", needed_bytes=make.measured(needed * GIB), max_model_len=make.measured(length)),
+        )(make.vllm())
+
+    found = diff(side(2048, 16), side(4096, 32)).findings
+    assert [(f.key, f.asked, f.follows_from) for f in found] == [
+        ("start.needed_bytes", True, ("model.max_model_len",)),
+        ("model.max_model_len", True, ()),
+    ]
 
 
 @pytest.mark.parametrize("side", ["old", "new"])

@@ -23,9 +23,11 @@ MACHINES: list[tuple[Change, list[tuple[str, str | None, str | None]]]] = [
     (make.with_identity(host=HOST.model_copy(update={"cpu": make.known("Other")})), [("CPU", "Example CPU", "Other")]),
     (make.with_identity(host=HOST.model_copy(update={"cpu_count": 8})), [("CPU count", "16", "8")]),
     (make.with_identity(host=HOST.model_copy(update={"glibc": make.known("2.31")})), [("glibc", "2.36", "2.31")]),
-    (make.with_identity(driver=NO_DRIVER), [("driver", "570.1", None)]),
+    (make.with_identity(driver=make.known("580.2")), [("driver", "570.1", "580.2")]),
+    (make.with_identity(driver=NO_DRIVER), []),
     (make.with_environment(python="3.11.2"), [("Python", "3.12.1", "3.11.2")]),
-    (make.with_identity(devices=()), [("devices", "Example GPU", None)]),
+    (make.with_identity(devices=make.llamacpp().identity.devices), [("devices", "Example GPU", None)]),
+    (make.with_identity(devices=()), []),
     (
         make.with_identity(host=HOST.model_copy(update={"cpu_features": ("avx2", "amx")})),
         [("CPU features", "avx512f", "amx")],
@@ -59,6 +61,12 @@ def test_warnings_without_numbers_and_paths() -> None:
     )(make.vllm())
     found = diff(old, new)
     assert (found.warnings_new, found.warnings_gone) == (("fresh 1",), ("gone",))
+
+
+def test_a_warning_with_the_name_of_its_function_is_the_same() -> None:
+    old = make.with_warning("security: no key 1")(make.vllm())
+    new = make.both(make.with_warning("srv init: security: no key 2"), make.with_warning("no key 3"))(make.vllm())
+    assert (diff(old, new).warnings_new, diff(new, old).warnings_new) == ((), ())
 
 
 def test_different_engines_compare_canonical_settings_only() -> None:

@@ -24,9 +24,16 @@ VLLM = (
     ("ValueError: To serve at least one request with the model's max seq len (131072), (16.0 GiB KV cache is needed, "
      "which is larger than the available KV cache memory (1.2 GiB). Based on the available memory, the estimated "
      "maximum model length is 9824.",
-     "One request of 131072 tokens needs 16.0 GiB of KV cache and only 1.2 GiB are left (about 9824 tokens"),
+     "One request of 131072 tokens needs 16.0 GiB of KV cache and only 1.2 GiB are left"),
     ("ValueError: To serve at least one request with the models's max seq len (4096), (0.12 GiB KV cache is needed, "
-     "which is larger than the available KV cache memory (0.01 GiB).", "(about ? tokens would fit)"),
+     "which is larger than the available KV cache memory (0.01 GiB).", "needs 0.12 GiB of KV cache and only 0.01 GiB"),
+    ("ValueError: To serve at least one request with the models's max seq len (116160), (4.43 GB KV cache is needed, "
+     "which is larger than the available KV cache memory (3.48 GB). Try increasing", "needs 4.43 GiB of KV cache"),
+    ("ValueError: To serve at least one request with the model's max seq len (1048576),\n9.8 GiB KV cache is needed, "
+     "which is larger than the available KV cache memory (4.81 GiB).", "1048576 tokens needs 9.8 GiB"),
+    ("ValueError: The model's max seq len (163840) is larger than the maximum number of tokens that can be stored in "
+     "KV cache (13360). Try increasing", "163840 tokens does not fit in the KV cache of 13360 tokens"),
+    ("INFO Available KV cache memory: -2.14 GiB", "-2.14 GiB are left"),
     ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.",
      "nothing is left for the KV cache"),
     ("ValueError: Free memory on device cuda:0 (10.5/79.1 GiB) on startup is less than desired GPU memory utilization "
@@ -169,3 +176,37 @@ FRAGMENTS = [line for line, _ in (*VLLM, *LLAMACPP)]
 def test_property_any_log_has_a_cause_or_none(engine: str, log: str, cut: int, exit_status: str) -> None:
     cause = engines.get(engine).cause(log[cut:], exit_status)
     assert cause is None or (cause.sentence and cause.advice)
+
+
+def test_what_would_have_fitted_and_the_numbers_with_their_line() -> None:
+    line = (
+        "ERROR To serve at least one request with the model's max seq len (4096), (16.0 GiB KV cache is needed, which "
+        "is larger than the available KV cache memory (1.2 GiB). Based on the available memory, the estimated maximum "
+        "model length is 984."
+    )
+    cause = engines.get("vllm").cause(f"one\n{line} Try\nlast", "")
+    assert cause is not None
+    assert cause.numbers == {
+        "max_model_len": "4096",
+        "needed_gib": "16.0",
+        "available_gib": "1.2",
+        "estimate_tokens": "984",
+    }
+    assert (cause.stage, cause.fits, cause.line) == ("size the KV cache", "about 984 tokens would fit", f"{line} Try")
+    without = engines.get("vllm").cause(line.partition(" Based")[0], "")
+    assert without is not None
+    assert (without.fits, "estimate_tokens" in without.numbers) == (None, False)
+
+
+def test_only_numbers_are_numbers_and_a_match_over_lines_is_cited_whole() -> None:
+    named = pattern(
+        r"(?P<what>\w+) (?P<size_gib>\d+)\n(?P<utilization>[\d.]+) of (?P<seqs>\d+)?(?P<kv_tokens>\d+)?", multiline=True
+    )
+    cause = explain([named], "first\nx pool 3\n0.9 of \nlast", "")
+    assert cause is not None
+    assert cause.numbers == {"size_gib": "3", "utilization": "0.9"}
+    assert cause.line == "x pool 3\n0.9 of "
+    assert (cause.stage, cause.fits) == (None, None)
+    last = explain([pattern(r"(?P<n>\d)\nend", multiline=True, cause="{n}")], "1\nend\n2\nend\n", "")
+    assert last is not None
+    assert last.sentence == "2"

@@ -12,7 +12,7 @@ import pytest
 from engdiff.knowledge.settings import AREAS, Area, SettingInfo, registry
 from engdiff.schema.diff import Area as DiffArea
 
-ENGINES = ("vllm", "llamacpp")
+ENGINES = ("vllm", "llamacpp", "trtllm")
 KEYS = tuple(registry())
 
 

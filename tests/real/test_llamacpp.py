@@ -17,6 +17,7 @@ from engdiff.environments.store import cache_folder
 from engdiff.models.tiny import make_tiny
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
+from engdiff.schema.capture import Environment, Host
 from engdiff.schema.values import Known, number, plain
 from engdiff.units import MIB
 from tests.real.real_helpers import CaptureOf, diffed, engdiff, loaded
@@ -32,6 +33,8 @@ FOUR_SLOTS = ("-np", "4")
 def test_a_capture_holds_what_the_engine_decided(capture_of: CaptureOf, version: str) -> None:
     made = loaded(capture_of(f"llamacpp@{version}", *FOUR_SLOTS))
     assert plain(made.identity.version) == version
+    assert isinstance(made.identity.host, Host)
+    assert isinstance(made.identity.environment, Environment)
     assert made.identity.host.cpu_features
     assert made.identity.environment.packages["xllamacpp"] == version
     assert made.failure is None
@@ -164,7 +167,9 @@ def test_the_probe_changes_nothing(capture_of: CaptureOf, tmp_path: Path) -> Non
 
 
 def test_an_installed_engine_is_captured_by_its_interpreter(capture_of: CaptureOf, tmp_path: Path) -> None:
-    interpreter = loaded(capture_of(f"llamacpp@{NEWEST}", *FOUR_SLOTS)).identity.environment.interpreter
+    environment = loaded(capture_of(f"llamacpp@{NEWEST}", *FOUR_SLOTS)).identity.environment
+    assert isinstance(environment, Environment)
+    interpreter = environment.interpreter
     target = tmp_path / "given.json"
     run = engdiff(
         "capture", "llamacpp", "--python", interpreter, "--model", "tiny", "-o", str(target), "-q", "--", *FOUR_SLOTS
@@ -172,6 +177,7 @@ def test_an_installed_engine_is_captured_by_its_interpreter(capture_of: CaptureO
     assert run.code == 0, run.stderr
     made = loaded(target)
     assert plain(made.identity.version) == NEWEST
+    assert isinstance(made.identity.environment, Environment)
     assert not made.identity.environment.managed
 
 

@@ -12,6 +12,7 @@ import pytest
 from engdiff import engines
 from engdiff.environments.store import environments
 from engdiff.machine import look
+from engdiff.schema.capture import Environment
 from engdiff.schema.values import Known, number
 from tests.real.real_helpers import SMALL_POOL, engdiff, loaded
 
@@ -52,6 +53,7 @@ def capture(engine: str, version: str, target: Path, *words: str) -> None:
     assert isinstance(pool.bytes, Known)
     assert isinstance(pool.max_concurrency, Known)
     assert isinstance(made.runner.attention_backend, Known)
+    assert isinstance(made.identity.environment, Environment)
     assert made.notes == made.identity.environment.notes, "the probe read everything"
     assert len([s for s in made.settings.values() if isinstance(s.final, Known)]) > 25
     seconds = number(made.boot[-1].seconds)

@@ -21,6 +21,7 @@ from engdiff.environments.store import cache_folder
 from engdiff.models.tiny import make_tiny
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
+from engdiff.schema.capture import Environment
 from engdiff.schema.values import Known, number, plain
 from tests.real.real_helpers import SMALL_POOL, CaptureOf, diffed, engdiff, loaded
 
@@ -35,6 +36,7 @@ def test_a_capture_holds_what_the_engine_decided(capture_of: CaptureOf, version:
     made = loaded(capture_of(f"vllm@{version}", *WORDS))
     assert str(plain(made.identity.version)).startswith(version)
     assert made.failure is None
+    assert isinstance(made.identity.environment, Environment)
     assert made.notes == made.identity.environment.notes, "the probe read everything"
     settings = made.settings
     assert settings["model.max_model_len"].origin == "user"

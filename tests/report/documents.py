@@ -15,7 +15,8 @@ from engdiff.schema.diff import (
     Step,
     Waterfall,
 )
-from engdiff.schema.values import Unknown
+from engdiff.schema.series import Series, SeriesMove, SeriesRow
+from engdiff.schema.values import Unknown, Value
 from tests import factories as make
 from tests.factories import GIB, MIB
 
@@ -219,7 +220,170 @@ REFUSED = Diff(
     ),
 )
 
-DIFFS = {"upgrade": UPGRADE, "nothing": NOTHING, "refused": REFUSED}
+LOG = OLD.model_copy(
+    update={
+        "label": "prod/boot.log",
+        "distribution": None,
+        "source": "log",
+        "model": None,
+        "words_unknown_because": "a log does not state it",
+        "read_from": "start 2 of 2 in a log",
+    }
+)
+
+FROM_A_LOG = Diff(
+    old=LOG,
+    new=NEW.model_copy(update={"arguments": ("--max-model-len", "2048")}),
+    findings=(POOL, BATCH.model_copy(update={"kind": "SettingMoved", "old_origin": None})),
+    not_compared=(
+        NotCompared(what="56 settings", because="the old side was read from a log, which does not state them"),
+        NotCompared(what="machine", because="the old side was read from a log, which does not state it"),
+        NotCompared(what="packages", because="the old side was read from a log, which does not state them"),
+    ),
+)
+
+STILL_REFUSED = Diff(
+    old=LOG.model_copy(update={"version": "0.25.1", "label": "before.log", "started": False, "read_from": "a log"}),
+    new=LOG.model_copy(update={"version": "0.26.0", "label": "after.log", "started": False, "read_from": "a log"}),
+    findings=(
+        Finding(
+            kind="FailureMoved",
+            key="start.needed_bytes",
+            area="startup",
+            headline="vllm 0.26.0 still does not start; needed moved: 45.79 GiB → 70.79 GiB (+54.6 %)",
+            old=make.measured(45.79 * GIB),
+            new=make.measured(70.79 * GIB),
+            unit="bytes",
+            why="The cache holds no request of 262,144 tokens. About 198,000 tokens would fit.",
+            evidence=("ValueError: To serve at least one request with max seq len (262144), 70.79 GiB is needed",),
+            pin=Pin(text=None, because="ask for less: --max-model-len 198000"),
+        ),
+    ),
+    not_compared=(NotCompared(what="machine", because="neither side states it"),),
+)
+
+DIFFS = {
+    "upgrade": UPGRADE,
+    "nothing": NOTHING,
+    "refused": REFUSED,
+    "from-a-log": FROM_A_LOG,
+    "still-refused": STILL_REFUSED,
+}
+
+
+# --- series -------------------------------------------------------------------------------------------------------
+
+
+def row(
+    finding: Finding, values: tuple[Value, ...], *moves: tuple[int, int], name: str = "", **fields: object
+) -> SeriesRow:
+    """A row whose moves (before, at) all read as ``finding``."""
+    told = tuple(
+        SeriesMove(
+            at=at,
+            before=before,
+            kind=finding.kind,
+            headline=finding.headline,
+            why=finding.why,
+            since=finding.since,
+            pin=finding.pin,
+            asked=finding.asked,
+        )
+        for before, at in moves
+    )
+    made = SeriesRow(
+        key=finding.key,
+        name=name or finding.key,
+        area=finding.area,
+        unit=finding.unit,
+        values=values,
+        steps=tuple(at for _, at in moves),
+        moves=told,
+        pin=finding.pin,
+        asked=finding.asked,
+        explained=finding.explained,
+    )
+    return made.model_copy(update=fields)
+
+
+SILENT = Unknown(because="the log does not state it")
+
+
+def sizes(*gib: float | None) -> tuple[Value, ...]:
+    return tuple(SILENT if size is None else make.measured(size * GIB) for size in gib)
+
+
+def plains(*values: object) -> tuple[Value, ...]:
+    return tuple(SILENT if value is None else make.known(value) for value in values)  # type: ignore[arg-type]
+
+
+LAYOUT = BATCH.model_copy(
+    update={
+        "key": "kv.block_size",
+        "headline": "kv.block_size is decided differently: 32 tokens → 16 tokens (÷2)",
+        "pin": Pin(text="--block-size 32", style="flags"),
+    }
+)
+RELEASES = ("0.20.2", "0.24.0", "0.28.0", "0.32.0")
+SIDES = tuple(
+    OLD.model_copy(update={"label": f"captures/{version}.json", "version": version})
+    if version != "0.24.0"
+    else LOG.model_copy(update={"label": "prod/boot.log", "version": version})
+    for version in RELEASES
+)
+UPGRADES = Series(
+    sides=SIDES,
+    rows=(
+        row(POOL, sizes(52, 52, 46.5, 46.5), (1, 2), name="KV cache"),
+        row(BATCH, plains(8192, None, 16384, 16384), (0, 2)),
+        row(
+            ADMISSION,
+            plains("when its first piece fits", None, *["when free KV blocks hold its whole prompt"] * 2),
+            (0, 2),
+        ),
+        row(LAYOUT, plains(16, 32, 32, 16), (0, 1), (2, 3), returned=True),
+        row(
+            PRIORITY,
+            plains({"rms_norm": "native"}, None, {"rms_norm": "native"}, {"rms_norm": "native", "gelu": "native"}),
+            (2, 3),
+        ),
+        row(COSMETIC, plains(False, False, False, True), (2, 3)),
+        row(HARMLESS, plains(False, None, False, True), (2, 3)),
+        row(
+            ASKED,
+            plains(256, 256, 256, 128),
+            (2, 3),
+            name="scheduler.max_num_seqs",
+            key="scheduler.max_num_seqs",
+            unit="",
+        ),
+    ),
+    diffs=(NOTHING, UPGRADE, NOTHING),
+    worst=2,
+    next_command="engdiff diff prod/boot.log captures/0.28.0.json",
+)
+STEADY = Series(sides=SIDES, rows=(), diffs=(NOTHING, NOTHING, NOTHING))
+MANY = Series(
+    sides=tuple(OLD.model_copy(update={"label": f"{n}.json", "version": f"0.{n}.0"}) for n in range(20, 32)),
+    rows=(
+        row(POOL, sizes(*[52] * 8, None, *[46.5] * 3), (7, 9), name="KV cache"),
+        row(BATCH, plains(*[8192] * 4, *[16384] * 8), (3, 4)),
+    ),
+    diffs=(NOTHING,) * 11,
+    worst=9,
+    next_command="engdiff diff 27.json 29.json",
+)
+ENDED = row(
+    REFUSED.findings[0],
+    plains("it started", "it started", *["the cache holds no request of 131,072 tokens"] * 2),
+    (1, 2),
+    name="start-up",
+)
+BROKEN = UPGRADES.model_copy(
+    update={"rows": (ENDED, *UPGRADES.rows), "next_command": "engdiff diff prod/boot.log captures/0.28.0.json"}
+)
+
+SERIES = {"upgrades": UPGRADES, "steady": STEADY, "many": MANY, "broken": BROKEN}
 
 
 def forced() -> Capture:

@@ -72,7 +72,7 @@ def test_diff_on_a_terminal(width: int) -> None:
     check(f"diff-upgrade-{width}.txt", terminal(UPGRADE, width))
 
 
-@pytest.mark.parametrize("name", ["nothing", "refused"])
+@pytest.mark.parametrize("name", ["nothing", "refused", "from-a-log", "still-refused"])
 def test_short_diffs(name: str) -> None:
     check(f"diff-{name}-80.txt", terminal(DIFFS[name], 80))
 

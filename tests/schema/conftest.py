@@ -1,4 +1,4 @@
-"""A capture and a diff that use every field of their models; the golden files of the newest schema are these."""
+"""A capture, a diff and a series that use every field of their models: the golden files of the newest schema."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from engdiff.schema.capture import (
     Identity,
     Instance,
     Launch,
+    LogStart,
     Phase,
     Pool,
     Process,
     Rank,
+    Reading,
     Runner,
     Setting,
     Term,
@@ -38,6 +40,7 @@ from engdiff.schema.diff import (
     Step,
     Waterfall,
 )
+from engdiff.schema.series import Series, SeriesMove, SeriesRow
 from engdiff.schema.values import Evidence, Known, Unknown
 
 GIB = 2**30
@@ -90,6 +93,7 @@ def full_capture() -> Capture:
         variables={"HF_TOKEN": "[redacted]"},
         added_by_engdiff={"PYTHONPATH": "so that vLLM finds the probe as a plugin"},
         image="vllm/vllm-openai:v0.32.0",
+        unknown_because="the log does not state it",
     )
     setting = Setting(
         configured=Known(value=2048, evidence=Evidence(source="command", where="--max-model-len")),
@@ -99,7 +103,7 @@ def full_capture() -> Capture:
         native="model_config.max_model_len",
         because="as asked — “×1”",
     )
-    line = Evidence(source="log", where="Available KV cache memory: 40.00 GiB", line=17)
+    line = Evidence(source="log", where="Available KV cache memory: 40.00 GiB", line=17, file="node-0.log")
     measured = Known(value=40 * GIB, low=39.995 * GIB, high=40.005 * GIB, basis="measured", evidence=line)
     pool = Pool(
         name="KV cache",
@@ -168,8 +172,20 @@ def full_capture() -> Capture:
             advice="ask for less",
             last_words=("line one", "line two"),
             log="/logs/engine.log",
+            numbers={"needed_bytes": known(16 * GIB), "available_bytes": Unknown(because="the line is cut")},
+            would_fit="about 65,536 tokens would fit",
         ),
         run_summary={"requests": known(12)},
+        reading=Reading(
+            files=("node-0.log",),
+            lines=412,
+            recognised="9 kinds of its lines",
+            starts=(
+                LogStart(first_line=1, last_line=200, ended="failed", file="node-0.log", source="vllm-1"),
+                LogStart(first_line=201, last_line=412, ended="ready"),
+            ),
+            chosen=1,
+        ),
         notes=("a note",),
     )
 
@@ -187,7 +203,10 @@ def full_diff() -> Diff:
         started=True,
         arguments=("--max-model-len", "1024"),
         variables={"VLLM_USE_V1": "1"},
+        words_unknown_because="the log does not state it",
+        read_from="start 2 of 2 in a log",
     )
+    unknown = old.model_copy(update={"label": "new.json", "version": "0.32.0", "distribution": None, "model": None})
     pin = Pin(text="--max-model-len 2048", style="flags", because="it follows from another")
     finding = Finding(
         kind="DefaultMoved",
@@ -209,7 +228,7 @@ def full_diff() -> Diff:
     )
     return Diff(
         old=old,
-        new=old.model_copy(update={"label": "new.json", "version": "0.32.0"}),
+        new=unknown,
         findings=(finding,),
         accepted=(Accepted(finding=finding, reason="we asked for it"),),
         waterfalls=(
@@ -230,4 +249,39 @@ def full_diff() -> Diff:
         warnings_gone=("slower",),
         pinned_command="vllm serve tiny --max-model-len 2048",
         prove_command="engdiff diff old.json vllm@0.32.0 -- --max-model-len 2048",
+    )
+
+
+@pytest.fixture(scope="session")
+def full_series(full_diff: Diff) -> Series:
+    finding = full_diff.findings[0]
+    move = SeriesMove(
+        at=2,
+        before=0,
+        kind=finding.kind,
+        headline=finding.headline,
+        why=finding.why,
+        since=finding.since,
+        pin=finding.pin,
+        asked=True,
+    )
+    row = SeriesRow(
+        key=finding.key,
+        name="model.max_model_len",
+        area=finding.area,
+        unit="tokens",
+        values=(known(1024), Unknown(because="not reported"), known(2048)),
+        steps=(2,),
+        moves=(move,),
+        pin=finding.pin,
+        returned=True,
+        asked=True,
+        explained=False,
+    )
+    return Series(
+        sides=(full_diff.old, full_diff.new, full_diff.old),
+        rows=(row,),
+        diffs=(full_diff, full_diff),
+        worst=2,
+        next_command="engdiff diff old.json new.json",
     )

@@ -14,13 +14,14 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engdiff.knowledge.settings import AREAS
-from engdiff.schema import capture, diff, files, upgrade
+from engdiff.schema import capture, diff, files, series, upgrade
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
 from engdiff.schema.export import DOCUMENTS, json_schema
+from engdiff.schema.series import SERIES_SCHEMA, Series
 
 GOLDEN = Path(__file__).parent / "golden"
-NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA}
+NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA, "series": SERIES_SCHEMA}
 RELEASED = sorted(GOLDEN.glob("*-*.json"))
 
 
@@ -28,11 +29,13 @@ def document_kind(path: Path) -> str:
     return path.stem.rpartition("-")[0]
 
 
-def load(path: Path) -> Capture | Diff:
+def load(path: Path) -> Capture | Diff | Series:
     return read(path.read_text(encoding="utf-8"), document_kind(path))
 
 
-def read(text: str, kind: str) -> Capture | Diff:
+def read(text: str, kind: str) -> Capture | Diff | Series:
+    if kind == "series":
+        return files.parse(text, "x", Series)
     return files.parse(text, "x", Capture) if kind == "capture" else files.parse(text, "x", Diff)
 
 
@@ -48,9 +51,11 @@ def test_every_released_schema_loads_for_ever(path: Path) -> None:
     assert read(files.dump(document), document_kind(path)) == document
 
 
-def test_golden_files_of_the_newest_schema_use_every_field(full_capture: Capture, full_diff: Diff) -> None:
+def test_golden_files_of_the_newest_schema_use_every_field(
+    full_capture: Capture, full_diff: Diff, full_series: Series
+) -> None:
     """After a release this fails only for a new schema: write its golden file with WRITE_GOLDEN=1, never an old one."""
-    for document in (full_capture, full_diff):
+    for document in (full_capture, full_diff, full_series):
         path = GOLDEN / f"{document.document}-{document.schema_version}.json"
         if os.environ.get("WRITE_GOLDEN"):
             path.write_text(files.dump(document), encoding="utf-8")
@@ -87,8 +92,10 @@ def unused_fields(document: BaseModel) -> tuple[set[str], set[str]]:
     return seen, empty - filled
 
 
-def test_the_full_documents_leave_out_no_model_and_no_field(full_capture: Capture, full_diff: Diff) -> None:
-    for document, module in ((full_capture, capture), (full_diff, diff)):
+def test_the_full_documents_leave_out_no_model_and_no_field(
+    full_capture: Capture, full_diff: Diff, full_series: Series
+) -> None:
+    for document, module in ((full_capture, capture), (full_diff, diff), (full_series, series)):
         seen, unused = unused_fields(document)
         assert models_of(module) <= seen
         assert {field for field in unused if field.partition(".")[0] in models_of(module)} == set()

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import MISSING, exact, lookup, settle
 from engdiff.engines.llamacpp import admission, memory
+from engdiff.engines.llamacpp.facts import Context, Fact, LogFacts, cited, parse
 from engdiff.engines.llamacpp.launch import translate
-from engdiff.engines.llamacpp.log import Fact, LogFacts, parse
 from engdiff.knowledge.tables import Knowledge
 from engdiff.schema.capture import (
     Capture,
@@ -76,11 +76,8 @@ _SPEAKER = re.compile(r"^[a-z~]+\s+[\w()~]+: ")
 
 def _warnings(log: LogFacts) -> tuple[EngineWarning, ...]:
     """Lines that the engine marked, without the name of the function that speaks; rulers are left out."""
-    return tuple(
-        EngineWarning(level="error" if w.level == "E" else "warning", text=_SPEAKER.sub("", w.text), line=w.number)
-        for w in log.warnings
-        if re.search(r"[A-Za-z]", _SPEAKER.sub("", w.text))
-    )
+    said = (w.model_copy(update={"text": _SPEAKER.sub("", w.text)}) for w in log.warnings)
+    return tuple(w for w in said if re.search(r"[A-Za-z]", w.text))
 
 
 def _json(body: str | None) -> Tree:
@@ -165,15 +162,21 @@ def _effective(key: str, log: LogFacts) -> Known | None:
         return stated(fact)
     if key == "kernels.threads_batch" and (threads := log.facts.get("threads")):
         return stated(threads).model_copy(update={"basis": "engine rule"})  # unset, it is the number of threads
-    if served and key in ("kv.dtype", "kv.dtype_values") and served.kv:
-        match, line = served.kv[0]
-        return exact(match["k" if key == "kv.dtype" else "v"], "log", line.text, line.number)
+    if served and key in ("kv.dtype", "kv.dtype_values"):
+        return _cache_type(served, "k" if key == "kv.dtype" else "v")
     return None
+
+
+def _cache_type(served: Context, group: str) -> Known | None:
+    """The element type of keys (``k``) or values (``v``), as the first cache that states it says."""
+    sizes = (statement for cache in served.caches for statement in (cache.size, cache.init) if statement is not None)
+    said = next((statement for statement in sizes if statement.get(group)), None)
+    return Known(value=said[group], evidence=cited(said, group).evidence) if said else None
 
 
 def stated(fact: Fact) -> Known:
     """A fact of the log as a value with its line."""
-    return exact(fact.value, "log", fact.line.text, fact.line.number)
+    return Known(value=fact.value, evidence=fact.line.evidence)
 
 
 def _per_slot(found: Mapping[str, Setting], log: LogFacts, props: Tree) -> dict[str, Setting]:
@@ -239,7 +242,7 @@ def _runner(log: LogFacts) -> Runner:
 
 def _attention(fact: Fact) -> Known:
     value = "flash attention" if fact.value == "enabled" else "plain attention"
-    return exact(value, "log", fact.line.text, fact.line.number)
+    return Known(value=value, evidence=fact.line.evidence)
 
 
 def _boot(observed: Observed, server: Tree) -> tuple[Phase, ...]:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from engdiff.engines.contract import Build, Cause, KnownProblem, LaunchPlan, LaunchRequest, Observed, Pin, PinStyle
+from engdiff.deployments.served import Served
+from engdiff.engines.contract import (
+    Build,
+    Cause,
+    ExportedProbe,
+    KnownProblem,
+    LaunchPlan,
+    LaunchRequest,
+    Observed,
+    Pin,
+    PinStyle,
+)
 from engdiff.engines.last_words import explain
-from engdiff.engines.vllm import environment, launch, normalize, pins, releases
+from engdiff.engines.vllm import (
+    deployment,
+    environment,
+    exported,
+    from_log,
+    http,
+    launch,
+    log,
+    normalize,
+    pins,
+    releases,
+)
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
+from engdiff.logs.starts import LogFormat, Start
 from engdiff.machine import Machine
 from engdiff.schema.capture import Capture
 
@@ -26,6 +49,11 @@ class Vllm:
     model_kind: Literal["gguf", "hf"] = "hf"
     knowledge: Knowledge = normalize.KNOWLEDGE
     native_root: str = "config."
+    log: LogFormat = log.FORMAT
+    exported_probe: ExportedProbe | None = field(default_factory=exported.VllmProbe)
+    identify: tuple[str, ...] = http.IDENTIFY
+    endpoints: Mapping[str, str] = field(default_factory=lambda: http.ENDPOINTS)
+    draining: Mapping[str, str] = field(default_factory=lambda: http.DRAINING)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.vllm.environment`."""
@@ -50,6 +78,28 @@ class Vllm:
     def capture(self, observed: Observed, base: Capture) -> Capture:
         """See :mod:`~engdiff.engines.vllm.normalize`."""
         return normalize.capture(observed, base)
+
+    def from_log(self, start: Start, base: Capture) -> Capture:
+        """See :mod:`~engdiff.engines.vllm.from_log`."""
+        return from_log.capture(start, base)
+
+    def stage(self, start: Start) -> str:
+        """See :mod:`~engdiff.engines.vllm.from_log`."""
+        return from_log.stage(start)
+
+    def served(
+        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
+    ) -> Served | None:
+        """See :mod:`~engdiff.engines.vllm.deployment`."""
+        return deployment.recognise(image, words, variables, appended=appended)
+
+    def recognises(self, answers: Mapping[str, str]) -> bool:
+        """See :mod:`~engdiff.engines.vllm.http`."""
+        return http.recognises(answers)
+
+    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
+        """See :mod:`~engdiff.engines.vllm.http`."""
+        return http.capture(answers, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from engdiff.engines.contract import LaunchPlan, LaunchRequest
+from engdiff.engines.vllm.plugin import PLUGIN, plugin_files
 from engdiff.redact import redact_words
-
-PLUGIN = "engdiff_probe"
-MODULE = "engdiff_vllm_probe"
 
 PREFIXES = (
     "VLLM_",
@@ -107,13 +104,11 @@ def _added(request: LaunchRequest, plugin: Path, out: Path) -> dict[str, str]:
 
 
 def _write_plugin(folder: Path) -> Path:
-    """The probe as a package that needs no installation: a module beside its ``.dist-info``."""
-    info = folder / f"{PLUGIN}-0.dist-info"
-    info.mkdir(parents=True, exist_ok=True)
-    probe = (files("engdiff.engines.vllm") / "probe.py").read_text(encoding="utf-8")
-    (folder / f"{MODULE}.py").write_text(probe, encoding="utf-8")
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PLUGIN}\nVersion: 0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[vllm.general_plugins]\n{PLUGIN} = {MODULE}:register\n", encoding="utf-8")
+    """The probe where vLLM's interpreter will look for plugins."""
+    for name, text in plugin_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return folder
 
 

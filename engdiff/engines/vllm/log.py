@@ -1,72 +1,139 @@
-"""vLLM's log lines without process, level, time and place; and the facts that only the log states."""
+"""vLLM's log lines without process, level, time and place; and what one launch's log says."""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
-from functools import lru_cache
 
+from engdiff.logs.patterns import load
+from engdiff.logs.starts import LogFormat, Start
+from engdiff.logs.statements import Line, Said, Statement
+from engdiff.logs.unwrap import clean
 from engdiff.schema.capture import EngineWarning
 
-ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-PREFIX = re.compile(
-    r"^(?:\((?P<process>[^)]*?)(?: pid=\d+)?\) )?(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
-    r"\d\d-\d\d \d\d:\d\d:\d\d (?:\[[^\]]*\] )?)?"
+_LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+_DAY = r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_PLACE = r"(?:\[[\w./ -]{1,160}(?::\d+)?\]|[\w./-]{1,160}:\d+\])"
+
+_PROCESS = re.compile(
+    r"\s*\((?P<process>[A-Za-z][\w.:<>-]*(?: (?:rank=\d+|[A-Z]{2}\d+))?)(?P<pid>(?:,? pid=(?P<number>\d+))?)"
+    r"(?P<host>(?:, ip=[\w.:]+)?)\)(?: +|$)"
 )
+"""Of a process (vllm/utils/system_utils.py ``decorate_logs``), or of an actor of Ray."""
 
-SECONDS = {
-    "load weights": re.compile(r"^Loading weights took (?P<seconds>\d+\.?\d*) seconds"),
-    "compile": re.compile(r"torch\.compile (?:takes|took) (?P<seconds>\d+\.?\d*) s in total"),
-    "capture graphs": re.compile(r"^Graph capturing finished in (?P<seconds>\d+\.?\d*) secs"),
-    "profile, allocate KV, warm up": re.compile(
-        r"^init engine \(profile, create kv cache, warmup model\) took (?P<seconds>\d+\.?\d*) s"
-    ),
-}
-"""Boot phases that vLLM times itself; of several lines the last one holds."""
+_RANK = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
+"""Put before a traceback by torch."""
 
-GRAPH_GIB = re.compile(r"^Graph capturing finished in \d+\.?\d* secs, took (?P<gib>-?\d+\.?\d*) GiB")
-RUNNER_FALLBACK = re.compile(r"[Mm]odel [Rr]unner [Vv]2 .*using the [Vv]1 model runner instead")
-CONSUMED_GIB = re.compile(r"(?P<gib>\d+\.?\d*) GiB memory was consumed by non-kv usages")
+_HEAD = re.compile(rf"(?:\d\d:\d\d:\d\d(?:[.,]\d+)? +)?{_LEVEL} +(?:{_DAY} *(?:{_PLACE}(?: +|$))?|{_PLACE}(?: +|$))")
+_BARE = re.compile(rf"{_LEVEL} +(?=\S)")
+_LATER = re.compile(
+    rf"(?:\((?P<process>[A-Za-z][\w.-]*(?: (?:rank=\d+|[A-Z]{{2}}\d+))?) pid=(?P<number>\d+)\) )?"
+    rf"\b{_LEVEL} {_DAY} {_PLACE}(?: +|$)"
+)
+"""A prefix that begins behind something else: a progress bar, or VLLM_LOGGING_PREFIX."""
 
+_MODULE = re.compile(rf"{_DAY} +(?P<module>vllm[\w.]*) +(?P<number>\d+) +{_LEVEL} +")
+"""As Xinference formats the records of vLLM's loggers."""
 
-@dataclass(frozen=True)
-class Line:
-    """One message; ``number`` counts from 1."""
+_FOREIGN = re.compile(rf"\[?{_DAY}|INFO: {{5}}|WARNING: {{2}}|ERROR: {{4}}|\[W?\d{{4}} |[IWEF]\d{{4}} |\[[\w .-]+\] ")
+"""The beginning of a line that another program formatted: no continuation of the line before it."""
 
-    number: int
-    text: str
-    level: str | None
-
-
-@lru_cache(maxsize=1)  # one capture asks the same log for many facts
-def lines(log: str) -> tuple[Line, ...]:
-    """Messages of the log, in order."""
-    return tuple(_line(number, ANSI.sub("", raw)) for number, raw in enumerate(log.splitlines(), start=1))
+_REPEATED = re.compile(r" *\[repeated \d+x across cluster\].*$")
+_IN_NAME = re.compile(r"(?:_| )(DP|PP|TP|EP)(\d+)(?!\d)")
+_GLOBAL = re.compile(r"(?: rank=|^VllmWorker-)(\d+)$")
+_ENGINE = re.compile(r"^EngineCore_(\d+)$")
 
 
-def _line(number: int, text: str) -> Line:
-    prefix = PREFIX.match(text)
-    assert prefix is not None, "every part of the prefix is optional"
-    return Line(number, text[prefix.end() :].rstrip(), prefix["level"])
+def said(text: str) -> Said:
+    """A line without its prefix. A line of another program under a process's prefix keeps its own beginning."""
+    if text.startswith('{"') and (record := _json(text)):
+        return record
+    process, pid, ranks, rest = "", None, {}, text
+    while match := _PROCESS.match(rest):
+        behind = rest[match.end() :]
+        if not match["pid"] and not (_HEAD.match(behind) or _BARE.match(behind)):
+            break
+        process = match["process"] + match["host"].removeprefix(",")
+        pid = int(match["number"]) if match["number"] else None
+        rest = behind
+    ranks = _ranks(process)
+    if match := _RANK.match(rest):
+        ranks, rest = {**ranks, "rank": int(match["rank"])}, rest[match.end() :]
+    return _levelled(rest, process, pid, ranks, prefixed=len(rest) < len(text))
 
 
-def last(log: str, pattern: re.Pattern[str]) -> tuple[re.Match[str], Line] | None:
-    """The last message that the pattern matches."""
-    for line in reversed(lines(log)):
-        if match := pattern.search(line.text):
-            return match, line
-    return None
+def _levelled(rest: str, process: str, pid: int | None, ranks: dict[str, int], *, prefixed: bool) -> Said:
+    """What stands behind the process: level, time and place, in one of the forms that they have."""
+    match = _HEAD.match(rest) or _MODULE.match(rest) or (_BARE.match(rest) if prefixed else None)
+    if match is None and (match := _LATER.search(rest)) and match["process"]:
+        process, pid, ranks = match["process"], int(match["number"]), _ranks(match["process"])
+    if match is None:
+        foreign = _FOREIGN.match(rest) is not None
+        return Said(rest.rstrip(), process, pid, ranks, prefixed=prefixed or foreign)
+    message = _REPEATED.sub("", rest[match.end() :]).rstrip()
+    if "number" in match.re.groupindex and match["number"]:
+        pid = int(match["number"])
+    return Said(message, process, pid, ranks, match["level"], prefixed=True)
 
 
-def warnings(log: str) -> tuple[EngineWarning, ...]:
-    """Each distinct warning or error message once, with how often it came."""
+def _json(text: str) -> Said | None:
+    """A record of the JSON formatter (vllm/logging_utils/formatter.py, 0.31 on)."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    message = record.get("message") if isinstance(record, dict) else None
+    if not isinstance(message, str):
+        return None
+    process, pid, level = (record.get(name) for name in ("processName", "process", "levelname"))
+    process = process if isinstance(process, str) and process != "MainProcess" else ""
+    return Said(
+        message.rstrip(),
+        process,
+        pid if isinstance(pid, int) else None,
+        _ranks(process),
+        level if isinstance(level, str) else None,
+        prefixed=True,
+    )
+
+
+def _ranks(process: str) -> dict[str, int]:
+    """What the name of a process states: ``Worker_DP1_TP1_EP3``; ``rank`` is that among all workers of an engine."""
+    found = {kind.lower(): int(index) for kind, index in _IN_NAME.findall(process)}
+    if match := _GLOBAL.search(process):
+        found["rank"] = int(match[1])
+    if match := _ENGINE.match(process):
+        found["dp"] = int(match[1])
+    return found
+
+
+FORMAT = LogFormat(lines=load("engdiff.engines.vllm"), said=said, level_marks=("WARNING ", "ERROR ", "CRITICAL "))
+
+
+def launched(log: str) -> Start:
+    """The log of one launch, which is one start from its first line to its last, with every warning in it."""
+    rows = [Line(number, clean(raw)) for number, raw in enumerate(log.splitlines(), start=1)]
+    start = Start(1, max(len(rows), 1))
     seen: dict[tuple[str, str], tuple[int, int]] = {}
-    for line in lines(log):
-        if line.level in ("WARNING", "ERROR", "CRITICAL") and line.text:
-            level = "warning" if line.level == "WARNING" else "error"
-            first, times = seen.get((level, line.text), (line.number, 0))
-            seen[level, line.text] = (first, times + 1)
-    return tuple(
+    for line in rows:
+        spoken = said(line.text)
+        if spoken.level in ("WARNING", "ERROR", "CRITICAL") and spoken.text:
+            level = "warning" if spoken.level == "WARNING" else "error"
+            first, times = seen.get((level, spoken.text), (line.number, 0))
+            seen[level, spoken.text] = (first, times + 1)
+        start.statements.extend(_stated(line, spoken))
+    start.warnings = [
         EngineWarning(level=level, text=text, line=first, times=times)  # type: ignore[arg-type]
         for (level, text), (first, times) in seen.items()
-    )
+    ]
+    return start
+
+
+def _stated(line: Line, spoken: Said) -> list[Statement]:
+    """What the line states, at most one statement of a name."""
+    found: dict[str, Statement] = {}
+    for pattern in FORMAT.lines:
+        wanted = pattern.name not in found and any(anchor in line.text for anchor in pattern.anchors)
+        if wanted and (match := pattern.pattern.search(spoken.text)):
+            found[pattern.name] = Statement(pattern.name, match, spoken, ((0, line),), spoken.text)
+    return list(found.values())

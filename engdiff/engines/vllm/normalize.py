@@ -10,8 +10,10 @@ from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import MISSING, exact, lookup, settle
-from engdiff.engines.vllm import admission, log, memory
+from engdiff.engines.vllm import admission, from_log, log, memory
 from engdiff.knowledge.tables import Knowledge, Names
+from engdiff.logs.starts import Start
+from engdiff.logs.statements import Statement
 from engdiff.process.supervise import ProcessFact
 from engdiff.schema.capture import Capture, Device, Graphs, Instance, Phase, Process, Rank, Runner, Setting, Step
 from engdiff.schema.values import Evidence, Known, Unknown, Value
@@ -27,16 +29,17 @@ def capture(observed: Observed, base: Capture) -> Capture:
     core, arguments = _tree(observed.probe.get("core-0")), _tree(observed.probe.get("arguments"))
     answers = core.get("workers")
     workers = [w for w in answers if isinstance(w, dict)] if isinstance(answers, list) else []
+    said = log.launched(observed.log)
     return base.model_copy(
         update={
             "identity": _identity(base, core, workers),
             "native": _native(core, arguments),
             "settings": settings(observed, core, arguments, workers),
-            "instances": (_instance(observed, core, workers),),
-            "runner": _runner(observed, core, workers),
+            "instances": (_instance(observed, core, workers, said),),
+            "runner": _runner(core, workers, said),
             "admission": admission.rule(core),
-            "boot": _boot(observed),
-            "warnings": log.warnings(observed.log),
+            "boot": _boot(observed, said),
+            "warnings": tuple(said.warnings),
             "notes": (*base.notes, *_notes(observed)),
         }
     )
@@ -212,12 +215,12 @@ def _backends(workers: Iterable[Tree]) -> str | None:
 # --- instances --------------------------------------------------------------------------------------------------
 
 
-def _instance(observed: Observed, core: Tree, workers: list[Tree]) -> Instance:
-    ranks = tuple(_rank(core, worker, observed.log) for worker in workers)
+def _instance(observed: Observed, core: Tree, workers: list[Tree], said: Start) -> Instance:
+    ranks = tuple(_rank(core, worker, said) for worker in workers)
     return Instance(processes=_processes(observed.processes), ranks=ranks)
 
 
-def _rank(core: Tree, worker: Tree, text: str) -> Rank:
+def _rank(core: Tree, worker: Tree, said: Start) -> Rank:
     parallel = worker.get("parallel") or {}
     device = str(worker.get("device"))
     terms = memory.ledger(core, worker)
@@ -227,7 +230,7 @@ def _rank(core: Tree, worker: Tree, text: str) -> Rank:
         device="cpu" if device == "None" else device,
         ledger=terms,
         pools=memory.pool(core, terms),
-        graphs=_graphs(core, worker, text),
+        graphs=_graphs(core, worker, said),
     )
 
 
@@ -235,19 +238,18 @@ def _index(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _graphs(core: Tree, worker: Tree, text: str) -> Graphs:
+def _graphs(core: Tree, worker: Tree, said: Start) -> Graphs:
     compilation = (core.get("config") or {}).get("compilation_config") or {}
     mode, sizes = compilation.get("cudagraph_mode"), compilation.get("cudagraph_capture_sizes")
     nothing = Unknown(because="no graph was captured")
-    gib = log.last(text, log.GRAPH_GIB)
-    seconds = log.last(text, log.SECONDS["capture graphs"])
+    captured = said.last_of("graphs")
     return Graphs(
         mode=_value(mode, "compilation_config.cudagraph_mode"),
         sizes=_value(sizes, "compilation_config.cudagraph_capture_sizes"),
         prefill_sizes=Unknown(because="vLLM captures decode and mixed batches by one list of sizes"),
         captured=_value(worker.get("captured"), "compilation_counter.num_cudagraph_captured"),
-        bytes=_from_log(gib, "gib", GIB) if gib else nothing,
-        seconds=_from_log(seconds, "seconds", 1) if seconds else nothing,
+        bytes=_from_log(captured, "graphs_gib", GIB) or nothing,
+        seconds=_from_log(captured, "capture_seconds", 1) or nothing,
     )
 
 
@@ -255,12 +257,14 @@ def _value(value: object, where: str) -> Value:
     return _known(value, where) or Unknown(because=f"this version does not report {where}")
 
 
-def _from_log(found: tuple[re.Match[str], log.Line], group: str, unit: int) -> Known:
-    match, line = found
+def _from_log(statement: Statement | None, group: str, unit: int) -> Known | None:
+    """A number of the log in bytes or seconds; the message is cited without its prefix."""
+    if statement is None or statement.get(group) is None:
+        return None
     return Known(
-        value=float(match[group]) * unit,
+        value=float(statement[group]) * unit,
         basis="measured",
-        evidence=Evidence(source="log", where=line.text, line=line.number),
+        evidence=Evidence(source="log", where=statement.text, line=statement.line.number),
     )
 
 
@@ -306,7 +310,7 @@ def _role(fact: ProcessFact) -> tuple[str, tuple[Step, ...]]:
 # --- runner and boot --------------------------------------------------------------------------------------------
 
 
-def _runner(observed: Observed, core: Tree, workers: list[Tree]) -> Runner:
+def _runner(core: Tree, workers: list[Tree], said: Start) -> Runner:
     cls = str(workers[0].get("runner_class")) if workers else ""
     return Runner(
         name=Known(
@@ -315,7 +319,7 @@ def _runner(observed: Observed, core: Tree, workers: list[Tree]) -> Runner:
         )
         if cls
         else Unknown(because="no worker was up to be asked"),
-        because=_runner_reason(observed, core),
+        because=_runner_reason(core, said),
         attention_backend=_known(_backends(workers), "attn_groups[].backend")
         or Unknown(because="no worker was up to be asked"),
         candidates=Unknown(because="this version does not say which backends it considered"),
@@ -327,10 +331,10 @@ def _is_v2(core: Tree, cls: str) -> bool:
     return use if isinstance(use, bool) else ".gpu.model_runner" in cls or ".cpu.model_runner" in cls
 
 
-def _runner_reason(observed: Observed, core: Tree) -> Value:
+def _runner_reason(core: Tree, said: Start) -> Value:
     """The engine's own words, else its own check, else nothing."""
-    if said := log.last(observed.log, log.RUNNER_FALLBACK):
-        return exact(said[1].text, "log", said[1].text, said[1].number)
+    if stated := from_log.reason(said):
+        return stated
     unsupported = (core.get("runner") or {}).get("unsupported")
     if isinstance(unsupported, list) and unsupported:
         return exact(
@@ -339,12 +343,11 @@ def _runner_reason(observed: Observed, core: Tree) -> Value:
     return Unknown(because="this version gives no reason for its runner")
 
 
-def _boot(observed: Observed) -> tuple[Phase, ...]:
+def _boot(observed: Observed, said: Start) -> tuple[Phase, ...]:
     phases = []
-    for name, pattern in log.SECONDS.items():
-        found = log.last(observed.log, pattern)
-        if found:
-            phases.append(Phase(name=name, seconds=_from_log(found, "seconds", 1), meaning="as vLLM times it"))
+    for name, (statement, group) in from_log.TIMED.items():
+        if seconds := _from_log(said.last_of(statement), group, 1):
+            phases.append(Phase(name=name, seconds=seconds, meaning="as vLLM times it"))
     total: Value = Unknown(because="the server did not come up")
     if observed.ready_at is not None:
         total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")

@@ -9,6 +9,8 @@ from typing import Any
 
 from engdiff.engines.contract import Pin, PinStyle
 from engdiff.engines.layers import MISSING, lookup
+from engdiff.engines.vllm import releases
+from engdiff.engines.vllm.environment import CPU
 from engdiff.engines.vllm.normalize import KNOWLEDGE
 from engdiff.knowledge.tables import Names
 from engdiff.knowledge.versions import holds
@@ -24,7 +26,7 @@ GENERIC = ("config.",)
 
 def pin(key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
     """What restores ``old``'s value of a canonical key, or of a native leaf, on ``new``'s version."""
-    version = str(plain(new.identity.version))
+    version = str(plain(new.identity.version) or releases.KNOWN[CPU][0])
     if key == POOL:
         return _pool_pin(old, new, version) if style == "flags" else None
     names = KNOWLEDGE.names(version).get(key)
@@ -47,7 +49,10 @@ def _pool_pin(old: Capture, new: Capture, version: str) -> Pin | None:
         return None
     pools = [pool for instance in old.instances for rank in instance.ranks[:1] for pool in rank.pools[:1]]
     size = number(pools[0].bytes) if pools else None
-    return _by_parser("kv_cache_memory_bytes", int(size), new) if size else None
+    if not size:
+        return None
+    names = KNOWLEDGE.names(version)["kv.configured_bytes"]
+    return _flag_pin(names, int(size), new)
 
 
 def _hears_bytes(new: Capture, version: str) -> bool:
@@ -78,7 +83,16 @@ def _flag_pin(names: Names, value: Any, new: Capture) -> Pin | None:
         return _written(written, value) if written and isinstance(value, bool) else None
     if names.pin is not None:
         return _written(names.pin, value)
+    if "flags" not in new.native:
+        return _by_table(names, value)
     return _by_parser(names.arg, value, new) if names.arg else None
+
+
+def _by_table(names: Names, value: Any) -> Pin | None:
+    """Where nobody asked the parser (a log does not print it): the table's flag, for what takes one plain value."""
+    if names.flag is None or isinstance(value, bool | dict | list):
+        return None
+    return Pin(style="flags", words=(names.flag, _text(value)))
 
 
 def _written(syntax: str, value: Any) -> Pin | None:

@@ -16,6 +16,7 @@ import functools
 import json
 import multiprocessing
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -102,7 +103,28 @@ def arguments() -> Any:
         action.default = argparse.SUPPRESS
     parser._defaults.clear()
     explicit = vars(parser.parse_args(sys.argv[1:]))
-    return {"argv": sys.argv[1:], "explicit": plain(explicit), "flags": flags}
+    return {"argv": without_secrets(sys.argv[1:]), "explicit": plain(explicit), "flags": flags}
+
+
+SECRET = re.compile(
+    r"(^|[-_])(api[-_]?keys?|token|secret|password|credentials?|(access|private)[-_]key)$", re.IGNORECASE
+)
+HIDDEN = "[redacted]"
+
+
+def without_secrets(words: Any) -> Any:
+    """The command line without the values of secret flags: what is written here may stay in somebody's pod."""
+    out: list[str] = []
+    hide = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hide and not word.startswith("-"):
+            out.append(HIDDEN)
+            continue
+        secret = bool(word.startswith("-") and SECRET.search(name.strip("-")))
+        hide = secret and not equals
+        out.append(f"{name}={HIDDEN}" if secret and equals else word)
+    return out
 
 
 def takes(action: Any) -> Any:
@@ -195,7 +217,8 @@ def variables() -> Any:
     """Every environment variable that this version reads, as it resolves it."""
     import vllm.envs as envs
 
-    return {name: attempt(lambda read=read: read()) for name, read in envs.environment_variables.items()}
+    read_all = {name: attempt(lambda read=read: read()) for name, read in envs.environment_variables.items()}
+    return {name: HIDDEN if value and SECRET.search(name) else value for name, value in read_all.items()}
 
 
 def kv_cache(core: Any) -> Any:
@@ -346,16 +369,32 @@ def plain(value: Any, depth: int = 0) -> Any:
 def plain_container(value: Any, depth: Any) -> Any:
     """Mappings, sequences and objects with fields; the rest by name, never by address."""
     if isinstance(value, dict):
-        return {str(k.name if isinstance(k, enum.Enum) else k): plain(v, depth + 1) for k, v in value.items()}
+        return {name: hidden(name, v, depth) for name, v in ((key_of(k), v) for k, v in value.items())}
     if isinstance(value, list | tuple):
         return [plain(v, depth + 1) for v in value]
     if isinstance(value, set | frozenset):
         return sorted((plain(v, depth + 1) for v in value), key=str)
     fields = fields_of(value)
     if fields is not None:
-        return {name: plain(v, depth + 1) for name, v in fields.items()}
+        return {name: hidden(name, v, depth) for name, v in fields.items()}
     text = str(value)
     return f"<{type(value).__name__}>" if " at 0x" in text else text
+
+
+def key_of(key: Any) -> str:
+    """A mapping's key as JSON has it."""
+    return str(key.name if isinstance(key, enum.Enum) else key)
+
+
+def hidden(name: Any, value: Any, depth: Any) -> Any:
+    """The value as plain data, or that it is a secret: by the name that it goes under."""
+    holds_text = isinstance(value, str | bytes) or (isinstance(value, list) and value)
+    return (
+        HIDDEN if holds_text and SECRET.search(str(name)) and not TOKENS.search(str(name)) else plain(value, depth + 1)
+    )
+
+
+TOKENS = re.compile(r"(bos|eos|pad|unk|cls|sep|mask|image|video|audio|stop|start|end|special)_token$", re.IGNORECASE)
 
 
 def fields_of(value: Any) -> Any:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engdiff.schema.upgrade import from_1
+
 Tree = dict[str, Any]
 
-STEPS: dict[tuple[str, int], Callable[[Tree], Tree]] = {}
-"""(kind, schema) to the function that makes it the next schema. Schema 1 is the first: no steps yet."""
+STEPS: dict[tuple[str, int], Callable[[Tree], Tree]] = {
+    ("capture", 1): from_1.capture,
+    ("diff", 1): from_1.diff,
+}
+"""(kind, schema) to the function that makes it the next schema."""
 
 
 def upgrade(kind: str, data: Tree) -> Tree:

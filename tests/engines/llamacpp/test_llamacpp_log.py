@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from engdiff.engines.llamacpp import log, memory
-from engdiff.engines.llamacpp.log import number, parse
+from engdiff.engines.llamacpp import memory
+from engdiff.engines.llamacpp.facts import number, parse
+from engdiff.engines.llamacpp.log import said
 
 DATA = Path(__file__).parent / "data"
 LOGS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DATA.glob("*.log"))}
@@ -96,10 +97,10 @@ def test_a_dry_run_does_not_serve() -> None:
 
 def test_warnings_have_their_level_and_line() -> None:
     (warning,) = parse(LOGS["2026.10.11549"]).warnings
-    assert warning.level == "W"
+    assert warning.level == "warning"
     assert "no API key is set" in warning.text
-    assert LOGS["2026.10.11549"].splitlines()[warning.number - 1].endswith(warning.text)
-    assert parse(LOGS["0.2.7"]).warnings == []
+    assert LOGS["2026.10.11549"].splitlines()[warning.line - 1].endswith(warning.text)
+    assert parse(LOGS["0.2.7"]).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -107,14 +108,14 @@ def test_warnings_have_their_level_and_line() -> None:
     [
         ("0.00.023.139 I load_tensors: loading", "load_tensors: loading", "I"),
         ("12.59.999.001 E srv  init: no", "srv  init: no", "E"),
-        ("load_tensors: loading  ", "load_tensors: loading", None),
+        ("load_tensors: loading", "load_tensors: loading", None),
         ("0.00.023 I x", "0.00.023 I x", None),
         ("", "", None),
     ],
 )
 def test_prefix(raw: str, text: str, level: str | None) -> None:
-    (line,) = log.lines(f"{raw}\n")
-    assert line == log.Line(1, text, level)
+    line = said(raw)
+    assert (line.text, line.level) == (text, level)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engdiff.engines.llamacpp import memory
-from engdiff.engines.llamacpp.log import parse
+from engdiff.engines.llamacpp.facts import parse
 from engdiff.schema.capture import Pool
 from engdiff.schema.values import Known, Unknown, number
 from engdiff.units import MIB
@@ -129,11 +129,13 @@ def test_each_buffer_is_on_the_side_whose_memory_it_takes() -> None:
 
 
 def test_a_cache_over_two_devices_gives_each_its_share() -> None:
+    """It is split by layers: each device holds all tokens of its own."""
     found = parse(SPLIT)
     for device, mib in (("CUDA0", 12), ("host", 4)):
         (pool,) = memory.pools(device, found)
         assert number(pool.bytes) == mib * MIB
-        assert isinstance(pool.tokens, Unknown)
+        assert number(pool.tokens) == 4096
+        assert pool.factors == ()
 
 
 def test_two_caches_are_two_pools() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engdiff.engines.contract import LaunchPlan, LaunchRequest
-from engdiff.engines.vllm import launch
+from engdiff.engines.vllm import launch, plugin
 from engdiff.redact import REDACTED
 
 
@@ -71,9 +71,9 @@ def test_the_probe_is_found_as_a_plugin(tmp_path: Path) -> None:
     (found,) = importlib.metadata.distributions(path=[first])
     (entry,) = found.entry_points
     assert (entry.group, entry.name, entry.value) == (
-        "vllm.general_plugins", launch.PLUGIN, f"{launch.MODULE}:register",
+        "vllm.general_plugins", plugin.PLUGIN, f"{plugin.MODULE}:register",
     )  # fmt: skip
-    code = (Path(first) / f"{launch.MODULE}.py").read_text(encoding="utf-8")
+    code = (Path(first) / f"{plugin.MODULE}.py").read_text(encoding="utf-8")
     compile(code, "probe", "exec")
     assert "def register()" in code
     assert "import engdiff" not in code

@@ -1,0 +1,19 @@
+"""The probe as a plugin that vLLM finds on the path of its interpreter."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+PLUGIN = "engdiff_probe"
+MODULE = "engdiff_vllm_probe"
+OUT = "ENGDIFF_PROBE_OUT"
+INFO = f"{PLUGIN}-0.dist-info"
+
+
+def plugin_files() -> dict[str, str]:
+    """The probe as a package that needs no installation: a module beside its ``.dist-info``."""
+    return {
+        f"{MODULE}.py": (files("engdiff.engines.vllm") / "probe.py").read_text(encoding="utf-8"),
+        f"{INFO}/METADATA": f"Metadata-Version: 2.1\nName: {PLUGIN}\nVersion: 0\n",
+        f"{INFO}/entry_points.txt": f"[vllm.general_plugins]\n{PLUGIN} = {MODULE}:register\n",
+    }
