@@ -20,7 +20,11 @@ from engdiff.units import format_bytes, format_seconds
 
 LONGEST_WARNING = 160
 LONGEST_ORIGIN = len("not set by you")
+MOST_LAST_WORDS = 8
 MOST_WARNINGS = 12
+SAID_BY = {"log": "as the log states", "attach": "as the server states"}
+"""Origin of a setting where nothing tells who decided it."""
+
 WIDEST_VALUE = 16
 """Values longer than this push their origin aside instead of setting the column for all."""
 
@@ -35,7 +39,7 @@ def print_capture(capture: Capture, console: Console, *, everything: bool = Fals
     for rank, others in _distinct(capture):
         _memory(page, rank, others)
     _settings(page, capture, everything)
-    _decisions(page, capture)
+    _decisions(page, capture, everything)
     _boot(page, capture)
     _run(page, capture)
     _warnings(page, capture, everything)
@@ -108,9 +112,9 @@ def _failure(page: Page, capture: Capture) -> None:
     what = "It failed while serving" if failure.stage == "serving" else f"It did not start ({failure.stage})"
     page.line(Text(f"{what}: {failure.cause or failure.exit}", style="bad"))
     if failure.would_fit:
-        page.line(f"What would have fitted: {failure.would_fit}")
+        page.line(Text(f"{failure.would_fit[:1].upper()}{failure.would_fit[1:].rstrip('.')}.", style="title"))
     page.line(failure.advice)
-    for line in failure.last_words:
+    for line in failure.last_words[-MOST_LAST_WORDS:]:
         page.line(Text(line, style="quiet"), lead=Text(" " * INDENT + "| ", style="quiet"))
     if failure.log:
         page.whole(Text(f"log: {failure.log}", style="quiet"))
@@ -186,15 +190,17 @@ def _settings(page: Page, capture: Capture, everything: bool) -> None:
 
 
 def _origin(setting: Setting, capture: Capture) -> str:
-    unsaid = f"as the {capture.identity.source} states" if capture.launch.unknown_because else "not set by you"
+    unsaid = SAID_BY.get(capture.identity.source, "not set by you")
+    if setting.configured and setting.final is setting.configured:
+        unsaid = "set by you"
     text = ORIGINS.get(setting.origin or "", unsaid)
     if setting.origin == "forced" and setting.configured:
         text += f" (you asked for {show(setting.configured)})"
     return text + (f": {setting.because}" if setting.because else "")
 
 
-def _decisions(page: Page, capture: Capture) -> None:
-    page.section("Decisions")
+def _decisions(page: Page, capture: Capture, everything: bool) -> None:
+    """What was decided and why; of a source that does not say, only what it says."""
     rows: list[tuple[str, Value]] = [
         ("model runner", capture.runner.name),
         ("  its reason", capture.runner.because),
@@ -202,12 +208,18 @@ def _decisions(page: Page, capture: Capture) -> None:
         ("admission", capture.admission.rule),
         ("preemption", capture.admission.preemption),
     ]
+    silent = capture.launch.unknown_because is not None and not everything
     said = [
         (name, Text(f"unknown: {v.because}", style="quiet") if isinstance(v, Unknown) else Text(str(v.value)))
         for name, v in rows
+        if not (silent and isinstance(v, Unknown))
     ]
     said += [("process", _process(p)) for instance in capture.instances for p in instance.processes]
+    page.section("Decisions" if said else "")
     page.rows(said)
+    if len(said) < len(rows):
+        names = ", ".join(name.strip() for name, v in rows if isinstance(v, Unknown))
+        page.line(Text(f"not stated: {names} (--all says why)", "quiet"), indent=INDENT)
 
 
 def _process(process: Process) -> Text:

@@ -101,8 +101,10 @@ class Setting(Frozen):
 
     @property
     def final(self) -> Known | Unknown:
-        """The deepest layer that is known: effective, else resolved."""
-        return self.effective if isinstance(self.effective, Known) else self.resolved
+        """The deepest layer that is known: effective, else resolved, else what the user wrote."""
+        if isinstance(self.effective, Known):
+            return self.effective
+        return self.configured if self.configured and isinstance(self.resolved, Unknown) else self.resolved
 
 
 class Term(Frozen):

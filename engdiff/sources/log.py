@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -20,9 +20,9 @@ from engdiff.logs.starts import Start
 from engdiff.logs.statements import Line
 from engdiff.redact import redact_text, redact_tree
 from engdiff.schema.capture import Capture, Failure, LogStart, Reading
-from engdiff.schema.values import Evidence, Known, Value
+from engdiff.schema.values import Evidence, Known, Value, number
 from engdiff.sources.base import read_capture
-from engdiff.units import GIB, MIB
+from engdiff.units import GIB, MIB, format_bytes
 
 NOT_IN_A_LOG = "a log does not state it"
 LAST_WORDS = 15
@@ -185,6 +185,7 @@ def _failure(engine: Engine, start: Start, files: Sequence[str]) -> Failure | No
         return None
     cause = cause or Cause("", "its last lines show where")
     stage = cause.stage or ("serving" if start.ready else engine.stage(start))
+    numbers = _numbers(cause, start)
     return Failure(
         stage=stage,
         exit=redact_text(died.text if died else "the engine says that it failed"),
@@ -192,9 +193,17 @@ def _failure(engine: Engine, start: Start, files: Sequence[str]) -> Failure | No
         advice=cause.advice,
         last_words=tuple(redact_text(line.text) for line in start.tail[-LAST_WORDS:]),
         log=next(filter(None, files), ""),
-        numbers=_numbers(cause, start),
-        would_fit=cause.fits,
+        numbers=numbers,
+        would_fit=cause.fits or _lacking(numbers),
     )
+
+
+def _lacking(numbers: Mapping[str, Value]) -> str | None:
+    """How much more would have done, where the message says what was needed and what was there."""
+    needed, available = number(numbers.get("needed_bytes")), number(numbers.get("available_bytes"))
+    if needed is None or available is None or needed <= available:
+        return None
+    return f"with {format_bytes(needed - available)} more it would have fitted"
 
 
 _UNITS = {"gib": GIB, "mib": MIB, "gb": 10**9, "mb": 10**6}

@@ -57,7 +57,8 @@ def test_origins(written: Any, declared: Any, resolved: Any, effective: Any, ori
     )
     assert setting.origin == origin
     assert (setting.native, setting.because) == ("a.b", "so")
-    assert setting.final == known(resolved if effective is MISSING else effective)
+    deepest = next((layer for layer in (effective, resolved, written) if layer is not MISSING), MISSING)
+    assert setting.final == known(deepest)
     assert isinstance(setting.effective, Unknown) is (effective is MISSING)
 
 

@@ -193,3 +193,27 @@ def test_references_are_captured_on_the_way() -> None:
     run = engdiff("diff", f"llamacpp@{BEFORE}", f"llamacpp@{AFTER}", "--model", "tiny", "-q", "--", *FOUR_SLOTS)
     assert run.code == 1, run.stderr
     assert "KV cache grew: 4 MiB → 16 MiB" in " ".join(run.stdout.split())
+
+
+COMPOSE = """
+services:
+  web: {image: "nginx:1.27"}
+  llm:
+    image: ghcr.io/ggml-org/llama.cpp:server-b11063
+    command: ["-m", "/models/x.gguf", "-np", "4", "--api-key", "sesame-42"]
+    environment: {LLAMA_ARG_CTX_SIZE: "2048"}
+"""
+
+
+def test_a_deployment_gives_version_words_and_variables(tmp_path: Path) -> None:
+    """What stands in a compose file is launched; only the model is another, since the file's is not here."""
+    deployment, target = tmp_path / "compose.yaml", tmp_path / "like.json"
+    deployment.write_text(COMPOSE, encoding="utf-8")
+    run = engdiff("capture", "--like", str(deployment), "--model", "tiny", "-o", str(target))
+    assert run.code == 0, run.stderr
+    made = loaded(target)
+    assert plain(made.identity.version) == "2026.9.11063"
+    assert made.launch.image == "ghcr.io/ggml-org/llama.cpp:server-b11063"
+    assert plain(made.settings["scheduler.max_num_seqs"].final) == 4
+    assert plain(made.settings["model.context_total"].configured) == 2048
+    assert "sesame" not in target.read_text(encoding="utf-8") + run.stderr

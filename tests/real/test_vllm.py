@@ -154,3 +154,40 @@ def _stable(tree: Any, path: str = "") -> Any:
         drawn = ("instance_id", "port", "compilation_time", "_port_list")
         return {k: _stable(v, f"{path}.{k}") for k, v in tree.items() if not any(d in k for d in drawn)}
     return tree
+
+
+def test_an_exported_probe_tells_what_a_launch_does(capture_of: CaptureOf, tmp_path: Path) -> None:
+    """Mounted into a server that somebody else starts: the same configuration, and no secret in what it writes."""
+    out, mounted, made = tmp_path / "out", tmp_path / "probe", tmp_path / "probe.json"
+    out.mkdir()
+    assert engdiff("probe", "export", "vllm", str(mounted)).code == 0
+    launched = loaded(capture_of(f"vllm@{NEWEST}", *WORDS))
+    environment = launched.identity.environment
+    assert isinstance(environment, Environment)
+    tiny = make_tiny(cache_folder() / "models").hf
+    words = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny), "--port", str(free_port()), *WORDS]
+    variables = {"PYTHONPATH": str(mounted), "ENGDIFF_PROBE_OUT": str(out), "VLLM_API_KEY": "sesame-42", **SMALL_POOL}
+    with (tmp_path / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [environment.interpreter, *words, "--api-key", "sesame-43"],
+            env={**os.environ, **variables},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + 300
+            while not (out / "core-0.json").exists() and server.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.5)
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(60)
+    assert "sesame" not in "".join(path.read_text(encoding="utf-8") for path in out.glob("*.json"))
+    run = engdiff("capture", "--probe", str(out), "-o", str(made))
+    assert run.code == 0, run.stderr
+    read = loaded(made)
+    assert plain(read.identity.version) == plain(launched.identity.version)
+    finals = {key: plain(setting.final) for key, setting in read.settings.items()}
+    same = {key: plain(launched.settings[key].final) for key in finals}
+    assert {k: v for k, v in finals.items() if v != same[k]} == {}
+    assert len(finals) > 60

@@ -215,7 +215,7 @@ FACTS: Mapping[str, tuple[Fact, ...]] = {
     "log-120": (
         ("number needed_bytes", 9.8 * GIB), ("number available_bytes", 4.81 * GIB), ("number max_model_len", 1048576),
         ("ledger 0 KV cache", 4.81 * GIB), ("final model.max_model_len", 1048576), ("stage", "size the KV cache"),
-        ("would fit", None),
+        ("would fit", "with 4.99 GiB more it would have fitted"),
     ),
     "log-125": (
         ("ledger 0 weights", 18.4902 * GIB), ("ledger 1 weights", 18.4902 * GIB),
