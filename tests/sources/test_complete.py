@@ -21,13 +21,15 @@ def test_nothing_is_completed_by_everything() -> None:
     made = complete(nothing, everything)
     assert made.identity.source == "attach"
     assert made.identity.version == everything.identity.version
-    assert (made.settings, made.instances, made.runner) == (
+    assert (made.settings, made.instances) == (everything.settings, everything.instances)
+    assert made.runner.name == everything.runner.name
+    assert made.launch.model_given == everything.launch.model_given
+    kept = complete(everything, nothing)
+    assert (kept.settings, kept.instances, kept.launch) == (
         everything.settings,
         everything.instances,
-        everything.runner,
+        everything.launch,
     )
-    assert made.launch.model_given == everything.launch.model_given
-    assert complete(everything, nothing) == everything
 
 
 def test_layers_of_a_setting_come_from_both() -> None:
