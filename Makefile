@@ -47,6 +47,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.logs
+	$(BIN)/python -m benchmarks.patterns
 
 clean:
 	rm -rf $(VENV) .cache dist build $(DEMO)

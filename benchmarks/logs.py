@@ -18,6 +18,7 @@ from random import Random
 
 MIB = 2**20
 SIZE_MIB = int(os.environ.get("ENGDIFF_BENCH_LOG_MIB", "256"))
+FALLBACK_MIB = 16
 LEAST_MB_PER_SECOND = 100
 """Of irrelevant lines, on one core."""
 
@@ -72,8 +73,10 @@ def main() -> int:
         if ratio is not None and ratio < SLOWEST_SHARE_OF_GREP:
             broken.append(f"{name}: {ratio:.2f} of grep")
         if name == "access lines":
+            with path.open("r+b") as stream:
+                stream.truncate(min(path.stat().st_size, FALLBACK_MIB * MIB))
             slow, _, _ = _read(path, "fallback")
-            print(f"{'   with the standard library only':<34} {size / slow:>7.0f} MB/s")
+            print(f"{'   with the standard library only':<34} {path.stat().st_size / 1e6 / slow:>7.0f} MB/s")
         path.unlink()
     for one in broken:
         print(f"slower than promised: {one}", file=sys.stderr)

@@ -59,9 +59,9 @@ def finder(texts: Iterable[str]) -> Finder:
     return native(wanted) or fallback(wanted)
 
 
-def lines_with(block: bytes, find: Finder) -> Iterator[tuple[int, int]]:
-    """Offsets of each line (without its newline) that holds one of the texts, in order."""
-    at = find(block, 0)
+def lines_with(block: bytes, find: Finder, begin: int = 0) -> Iterator[tuple[int, int]]:
+    """Offsets of each line (without its newline) from ``begin`` on that holds one of the texts, in order."""
+    at = find(block, begin)
     while at >= 0:
         start = block.rfind(b"\n", 0, at) + 1
         end = block.find(b"\n", at)

@@ -22,8 +22,10 @@ MOST_LOOKED_AT = 5000
 MOST_PARTS = 64
 """A container runtime's parts of one line: a MiB."""
 
-MOST_RUN_LINES = 64
-"""How many run-time lines of a block are read: a sample. A busy server writes little else."""
+FIRST_RUN_LINES = 2000
+MOST_RUN_LINES = 16
+"""Run-time lines that are read: the first ones of a log all, then so many of each block, a sample. A busy server writes
+little else."""
 
 LONGEST_TEXT = 1 << 18
 
@@ -56,6 +58,7 @@ class Scan:
         self.run_lines_in_part = False
         self.notes: list[str] = []
         self.run_lines_left = 0
+        self._first_left = FIRST_RUN_LINES
 
     def messages(self) -> Iterator[Message]:
         """Every message with an anchor, in order. A consumer that was told a run-time line calls :meth:`was_run`."""
@@ -71,27 +74,22 @@ class Scan:
     def was_run(self) -> None:
         """The last message was a run-time line: of those, only so many are read in each block."""
         self.run_lines_left -= 1
+        self._first_left -= 1
 
     def _in_block(self, block: bytes) -> Iterator[Message]:
-        self.run_lines_left = MOST_RUN_LINES
+        self.run_lines_left = max(MOST_RUN_LINES, self._first_left)
         number, counted, resume = self.lines + 1, 0, len(block)
         for start, end in lines_with(block, self._find):
             number += block.count(b"\n", counted, start)
             counted = start
             yield from self._messages(block, start, end, number)
-            if self.run_lines_left <= 0:
-                resume = end + 1
+            if self.run_lines_left <= 0 and end < len(block) - 1:
+                self.run_lines_in_part, resume = True, end + 1
                 break
-        rest = block[resume:]
-        if not rest:
-            return
-        self.run_lines_in_part = True
-        number = self.lines + 1 + block.count(b"\n", 0, resume)
-        counted = 0
-        for start, end in lines_with(rest, self._find_boot):
-            number += rest.count(b"\n", counted, start)
+        for start, end in lines_with(block, self._find_boot, resume):
+            number += block.count(b"\n", counted, start)
             counted = start
-            yield from self._messages(rest, start, end, number)
+            yield from self._messages(block, start, end, number)
 
     def _messages(self, block: bytes, start: int, end: int, number: int) -> Iterator[Message]:
         """The message of a line; of one that a progress bar wrote over again and again, each state that tells."""

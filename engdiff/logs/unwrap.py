@@ -44,6 +44,9 @@ PARTIAL = re.compile(rf"^{_ISO} (?:stdout|stderr) P ")
 
 LONGEST_PREFIX = 512
 
+CELL_BORDERS = 3
+"""So many bars on one line, at both ends too, are a row of a table (Triton prints some), whose cells name no stream."""
+
 
 def clean(text: str) -> str:
     """The text without colours and control characters. What it shows is what it says."""
@@ -61,6 +64,8 @@ def unwrap(text: str, *, goes_on: bool = False) -> tuple[str, str]:
     text = text if goes_on else text.rstrip(" \t│┃║")
     sources: list[str] = []
     for _ in range(MOST_LAYERS):
+        if text.startswith("|") and text.endswith("|") and text.count("|") >= CELL_BORDERS:
+            break
         found = next((m for p in _PATTERNS if (m := p.match(text[:LONGEST_PREFIX]))), None)
         if found is None:
             break

@@ -25,6 +25,8 @@ MOST_WARNINGS = 12
 SAID_BY = {"log": "as the log states", "attach": "as the server states"}
 """Origin of a setting where nothing tells who decided it."""
 
+HEADINGS = {"log": "Settings that the log states", "attach": "Settings that the server states"}
+
 WIDEST_VALUE = 16
 """Values longer than this push their origin aside instead of setting the column for all."""
 
@@ -169,7 +171,9 @@ def _settings(page: Page, capture: Capture, everything: bool) -> None:
         if (setting := capture.settings.get(key)) and (everything or setting.origin != "default")
     ]
     if capture.settings:
-        page.section("Settings" if everything else "Settings that were set or derived")
+        page.section(
+            "Settings" if everything else HEADINGS.get(capture.identity.source, "Settings that were set or derived")
+        )
     keys = max((len(key) for key, _, _ in shown), default=0)
     values = max((len(v) for _, i, s in shown if len(v := show(s.final, i.unit)) <= WIDEST_VALUE), default=0)
     if page.width - (INDENT + GAP + keys + GAP) < values + GAP + LONGEST_ORIGIN:

@@ -14,7 +14,7 @@ from typing import IO, Any, Literal
 from engdiff import engines, errors
 from engdiff.engines.contract import Cause, Engine
 from engdiff.logs.blocks import BLOCK_BYTES
-from engdiff.logs.messages import MOST_RUN_LINES
+from engdiff.logs.messages import FIRST_RUN_LINES, MOST_RUN_LINES
 from engdiff.logs.reader import Heard, Reader, Speech
 from engdiff.logs.starts import Start
 from engdiff.logs.statements import Line
@@ -93,8 +93,9 @@ def _recognised(heard: Sequence[Heard], label: str) -> tuple[str, str]:
     best = max(votes, key=lambda engine: votes[engine], default=None)
     if best is None or votes[best] == 0:
         raise errors.LogForeign(label, sum(one.lines for one in heard), [engines.get(n).title for n in engines.names()])
+    count = len(names[best])
     others = [e for e in votes if e != best and votes[e] > 1]
-    said = f"{len(names[best])} kinds of its lines"
+    said = f"recognised by {count} {'kinds' if count > 1 else 'kind'} of line"
     if others:
         said += f"; the log also holds lines of {', '.join(engines.get(e).title for e in others)}"
     return best, said
@@ -286,5 +287,8 @@ def _notes(
     if failure is None and not start.ready:
         notes.append("the log does not show whether the server came up")
     if any(heard.run_lines_in_part for heard, _, _ in found):
-        notes.append(f"of the run-time lines a sample was read: {MOST_RUN_LINES} of each {BLOCK_BYTES // MIB} MiB")
+        notes.append(
+            f"of the run-time lines a sample was read: the first {FIRST_RUN_LINES:,}, then {MOST_RUN_LINES} of each "
+            f"{BLOCK_BYTES // MIB} MiB"
+        )
     return tuple(notes)

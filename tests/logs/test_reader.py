@@ -142,7 +142,8 @@ def test_the_tail_is_that_of_its_own_start() -> None:
 
 
 def test_of_many_run_time_lines_a_sample_is_summarised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "MOST_RUN_LINES", 10)
+    monkeypatch.setattr(messages, "MOST_RUN_LINES", 5)
+    monkeypatch.setattr(messages, "FIRST_RUN_LINES", 10)
     log = "INFO pool size: 1 GiB\n" + "".join(f"INFO {n}.5 tokens/s\n" for n in range(50)) + "INFO pool size: 3 GiB\n"
     heard = hear(log)
     (start,) = heard.speeches["toy", ""].starts

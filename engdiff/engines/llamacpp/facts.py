@@ -30,10 +30,16 @@ SINGLE = (
     "ollama_version",
     "loading_model",
     "kobold_model",
+    "kobold_embeddings",
+    "kobold_version",
     "system_info",
     "threads_batch",
     "cpu_line",
     "http_threads",
+    "json_threads",
+    "ollama_model",
+    "ollama_failed",
+    "failed_model",
     "fit_rule",
     "host_projected",
     "device_projected",
@@ -50,6 +56,10 @@ SINGLE = (
     "ollama_load",
 )
 """Statements whose groups are facts by the group's own name; of repetitions the last holds."""
+
+
+WORDS = ("commit", "path", "draft_path", "failed_path", "embeddings_path", "version", "kobold")
+"""Groups that are never numbers, also where they look like one: ``708e179`` is a commit."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,7 @@ class LogFacts:
     own: dict[str, Fact] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     totals: dict[str, Fact] = field(default_factory=dict)
+    projector: list[tuple[str, Fact]] = field(default_factory=list)
     warnings: tuple[EngineWarning, ...] = ()
 
     @property
@@ -149,7 +160,7 @@ class LogFacts:
         if real:
             return real[0]
         read = [load for load in mains if load.buffers] or [load for load in mains if load.contexts or load.model]
-        return read[-1] if read else None
+        return next(iter((read or mains)[-1:]), None)
 
     @property
     def served(self) -> Context | None:
@@ -198,7 +209,8 @@ def fact(statement: Statement, group: str) -> Fact:
     size = None
     if group.rsplit("_", 1)[-1] in UNITS and (known := amount(statement, group)):
         size = known.model_copy(update={"evidence": line.evidence})
-    return Fact(number(statement[group]), line, size)
+    text = statement[group]
+    return Fact(text.strip() if group in WORDS else number(text), line, size)
 
 
 def sized(statement: Statement) -> Fact | None:
@@ -252,6 +264,7 @@ class _Gathered:
             "context_value": self._context_value,
             "buffer": self._buffer,
             "state_buffer": self._buffer,
+            "projector_buffer": self._projector_buffer,
             "ollama_kv": self._buffer,
             "ollama_graph": self._buffer,
             "kv_plan": self._kv_plan,
@@ -342,6 +355,10 @@ class _Gathered:
         self._context.buffers.append((statement["device"], what, size))
         if what == "KV":
             self._cache().buffers.append((statement["device"], size))
+
+    def _projector_buffer(self, statement: Statement) -> None:
+        if size := sized(statement):
+            self.found.projector.append((statement["device"], size))
 
     def _kv_plan(self, statement: Statement) -> None:
         self._context.caches.append(Cache(plan=statement))

@@ -16,8 +16,6 @@ from engdiff.schema.values import Evidence, Known, Unknown, Value
 
 NOT_STATED = "the log does not state it"
 
-NOWHERE = "device not stated"
-
 STAGES = {
     "build": "configuration",
     "build_info": "configuration",
@@ -48,6 +46,9 @@ STAGES = {
 }
 """Phase of the boot by the last statement. Reserving the compute buffers is a pass over the largest step, as other
 engines make it to profile their memory."""
+
+UP = ("ready", "listening", "idle", "processing")
+"""Statements that only a server makes that is up."""
 
 STRUCTURED = ("context_value", "model_info", "gguf", "tensor_type", "context", "kv_device", "kv_filtered")
 """Statements that ``native`` has under names of their own."""
@@ -163,7 +164,9 @@ def _launch(read: _Read, launch: Launch, words: stated.Command | None) -> Launch
 
 
 def _model_path(found: LogFacts) -> str | None:
-    path = found.own.get("path") or (found.load.path if found.load else None)
+    """The model's file: as it is loaded, else as a line names it that says that it could not be."""
+    loaded = found.own.get("path") or (found.load.path if found.load else None)
+    path = loaded or found.own.get("embeddings_path") or found.own.get("failed_path")
     return str(path.value) if path else None
 
 
@@ -238,10 +241,11 @@ def _instance(found: LogFacts, totals: dict[str, Value]) -> Instance:
 
 
 def _devices(found: LogFacts) -> tuple[str, ...]:
-    """Where its buffers are; a log without buffers does not say."""
-    if found.model_buffers or (found.served and found.served.buffers):
-        return memory.devices(found)
-    return (NOWHERE,) if found.model.get("file size") or found.model.get("model size") else ()
+    """Where its buffers are; a log without buffers does not say, nor one whose caches have none."""
+    lost = (memory.NOWHERE,) if memory.homeless(found) else ()
+    if found.model_buffers or found.projector or (found.served and found.served.buffers):
+        return (*memory.devices(found), *lost)
+    return (memory.NOWHERE,) if lost or found.model.get("file size") or found.model.get("model size") else ()
 
 
 def _graphs(device: str) -> Graphs:
@@ -311,6 +315,8 @@ def _notes(read: _Read) -> tuple[str, ...]:
     notes = []
     if version := own.get("version"):
         notes.append(f"started by ollama {version.value} (line {version.line.number})")
+    if kobold := own.get("kobold"):
+        notes.append(f"started by KoboldCpp {kobold.value} (line {kobold.line.number})")
     if read.speaker:
         notes.append(
             f"the model of the child {read.speaker}"
@@ -319,6 +325,7 @@ def _notes(read: _Read) -> tuple[str, ...]:
     if draft := own.get("draft_path"):
         notes.append(f"a draft model is loaded as well: {draft.value} (line {draft.line.number})")
     notes += _other_models(read.log)
+    notes += _refused(read.statements)
     notes += _capacity(read.statements)
     return tuple(notes)
 
@@ -341,3 +348,20 @@ def _capacity(statements: Sequence[Statement]) -> list[str]:
                 f" ({'its full capacity is not used' if less else 'it may overflow'}, line {statement.line.number})"
             ]
     return []
+
+
+def _refused(statements: Sequence[Statement]) -> list[str]:
+    """Memory that a device did not give, where the process went on; what ended it is the failure."""
+    last = next((i for i in range(len(statements) - 1, -1, -1) if statements[i].name == "refused"), None)
+    if last is None:
+        return []
+    up = any(s.name in UP for s in statements[:last])
+    after = [s.name for s in statements[last:] if s.name not in ("refused", "did_not_fit", *UP)]
+    if "died" in after or not (up or after):
+        return []
+    said = statements[last]
+    size = f"{said['refused_mib']} MiB" if said.get("refused_mib") else f"{said['refused_bytes']} bytes"
+    where = f" on device {said['index']}" if said.get("index") else ""
+    times = sum(s.name == "refused" for s in statements)
+    when = "while it served" if up else "while it started"
+    return [f"memory was refused {when}: {size}{where} (line {said.line.number}; {times} such)"]

@@ -28,14 +28,17 @@ _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
         r"^(?P<level>[DIWE]) (?=[a-z~_]\w*(?:\(\w*\))?:|(?:srv|slot|cmn|que|spec) )",
-        r"^time=\S+ level=(?P<level>[A-Z]+)\S* source=\S+ ",
+        r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\] (?P<level>[DIWE]) ",
+        r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[(?P<level>[A-Z]+)\] ",
+        r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d )?time=\S+ level=(?P<level>[A-Z]+)\S* source=\S+ ",
         r"^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \S+\.go:\d+: (?P<level>[A-Z]+) ",
         r"^ ?(?P<level>INFO|WARN|ERR|VERB|DBUG|ERROR|WARNING) \[ *\w+\] ",
         r"^\[llama (?P<level>\w+)\]: ",
         r"^(?:\d\d?:\d\d[AP]M )?(?P<level>[A-Z]{3}) GRPC\((?P<process>[^)]{1,200})\): std(?:err|out) ",
     )
 )
-"""The level alone; ollama now and in 2023; the server until b3900 and in ik_llama.cpp; LLamaSharp; LocalAI."""
+"""The level alone; llama-box in 2025; LM Studio; ollama now (Docker Desktop puts a time before it) and in 2023; the
+server until b3900 and in ik_llama.cpp; LLamaSharp; LocalAI."""
 
 _FUNCTION = re.compile(
     r"^(?:[a-z~_]\w*(?:\(\w*\))?: |(?:srv|slot|cmn|que|spec) +[\w~]+:|msg=|\s*(?:prompt eval|eval|total) time +=)"

@@ -19,6 +19,7 @@ from engdiff.schema.values import Evidence, Known, Unknown, Value
 from engdiff.units import MIB
 
 HOST = "host"
+NOWHERE = "device not stated"
 GGML_BITS = {
     "f32": 32,
     "f16": 16,
@@ -40,6 +41,7 @@ MEANING = {
     "RS": "recurrent state of all slots",
     "compute": "scratch for the largest step",
     "LoRA": "weights of adapters",
+    "projector": "scratch of the encoder of images or sound",
 }
 
 _HOST_BUFFERS = ("CPU", "AMX", "BLAS")
@@ -57,7 +59,7 @@ def side(device: str) -> str:
 def devices(log: LogFacts) -> tuple[str, ...]:
     """Every device that holds a buffer, the host last; just the host when the log shows none."""
     served = log.served
-    named = [d for d, _ in log.model_buffers] + [d for d, _, _ in (served.buffers if served else [])]
+    named = [d for d, _ in (*log.model_buffers, *log.projector)] + [d for d, _, _ in (served.buffers if served else [])]
     found = dict.fromkeys(side(d) for d in named)
     accelerators = [d for d in found if d != HOST]
     return (*accelerators, HOST) if HOST in found or not accelerators else tuple(accelerators)
@@ -92,6 +94,9 @@ def _uses(device: str, log: LogFacts) -> list[tuple[str, Fact, str]]:
         if side(name) == device:
             label = {"KV": "KV cache", "RS": "recurrent state"}.get(what, f"{what} buffer")
             uses.append((label, size, MEANING.get(what, f"state of the {what} layers")))
+    if device == NOWHERE:
+        uses += [("KV cache", fact(c.size, "size_mib"), MEANING["KV"]) for c in homeless(log) if c.size]
+    uses += [("projector's compute buffer", f, MEANING["projector"]) for d, f in log.projector if side(d) == device]
     return uses
 
 
@@ -105,12 +110,23 @@ def pools(device: str, log: LogFacts) -> tuple[Pool, ...]:
         return ()
     found = []
     for index, cache in enumerate(served.caches, start=1):
-        home = {side(d) for d, _ in cache.buffers} or _sole_home(served)
+        home = _home(cache, served)
         if device in home and (cache.size or cache.buffers):
             name = "KV cache" if len(served.caches) == 1 else f"KV cache {index} of {len(served.caches)}"
             split = len(home) > 1
             found.append(_pool(name, cache, log, device if split else None))
     return (*found, *_states(device, served))
+
+
+def _home(cache: Cache, served: Context) -> set[str]:
+    """Every device that holds a part of a cache."""
+    return {side(d) for d, _ in cache.buffers} or _sole_home(served) or {NOWHERE}
+
+
+def homeless(log: LogFacts) -> list[Cache]:
+    """Caches whose size the log states and not where they are."""
+    served = log.served
+    return [c for c in served.caches if c.size and _home(c, served) == {NOWHERE}] if served else []
 
 
 def _sole_home(served: Context) -> set[str]:

@@ -95,6 +95,8 @@ def command(statements: Iterable[Statement]) -> Command | None:
     words = _words(said["command"].replace("\\\\", "\\"))
     line = cited(said, "command")
     asked = {key: known for key, flags in FLAGS.items() if (known := _asked(words, flags, line))}
+    if flash := _flash(words, line):
+        asked["kernels.flash_attention"] = flash
     model = _value(words, ("--model", "-m"))
     if model:
         asked["model.path"] = Known(value=model, evidence=line.evidence)
@@ -125,6 +127,17 @@ def _value(words: tuple[str, ...], flags: tuple[str, ...]) -> str | None:
 def _asked(words: tuple[str, ...], flags: tuple[str, ...], line: Line) -> Known | None:
     text = _value(words, flags)
     return None if text is None else Known(value=number(text), evidence=line.evidence)
+
+
+def _flash(words: tuple[str, ...], line: Line) -> Known | None:
+    """Flash attention as the command asks for it: a switch until b6300, with a word after it since."""
+    at = next((i for i, word in enumerate(words) if word in ("--flash-attn", "-fa")), None)
+    if at is None:
+        return None
+    said = words[at + 1] if at + 1 < len(words) else ""
+    value = {"off": "disabled", "0": "disabled", "auto": "auto"}.get(said, "enabled")
+    where = f"{words[at]} of the command, line {line.number}"
+    return Known(value=value, evidence=Evidence(source="rule", where=where))
 
 
 _REQUEST = re.compile(r"(\w+):(\w*)(?= |$)")
@@ -297,8 +310,8 @@ def flash_attention(log: LogFacts) -> Known | None:
 
 
 def _quantization(log: LogFacts) -> Known | None:
-    fact = log.model.get("file type") or log.model.get("model ftype")
-    return _known(fact) if fact else None
+    fact = log.model.get("file type") or log.model.get("model ftype") or log.own.get("file_type")
+    return _known(fact) if fact and not str(fact.value).startswith("unknown") else None
 
 
 def _because(key: str, log: LogFacts) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from pydantic import JsonValue
 
@@ -62,7 +62,7 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
 _TWICE = {"kv_allocated", "graphs_begin", "graph"}
 """What the profiling pass of the PyTorch backend writes as well."""
 
-_PYTORCH = ("pytorch_config", "attention_features", "sampler", "model_init", "limits")
+_PYTORCH = ("estimation_pass", "pytorch_config", "attention_features", "sampler", "model_init", "limits")
 
 
 def stage(start: Start) -> str:
@@ -190,7 +190,12 @@ def _number(statement: Statement | None, group: str) -> Known | None:
 def _kv_dtype(start: Start) -> Known | None:
     """``auto`` leaves it to the checkpoint, of which no line states it."""
     stated = start.last_of("kv_quantization")
-    return None if stated is None or stated["dtype"] == "auto" else word(stated, "dtype")
+    if stated is not None and stated["dtype"] != "auto":
+        return word(stated, "dtype")
+    bench = start.last_of("bench_kv_dtype")
+    if bench is None or bench["dtype"] in ("None", "auto"):
+        return None
+    return memory.sentence(bench, "dtype", value=bench["dtype"].lower())
 
 
 FLOAT_DIGITS = 7
@@ -198,7 +203,7 @@ FLOAT_DIGITS = 7
 
 
 def _fraction(start: Start) -> Known | None:
-    for name in ("profile", "kv_fraction_and_tokens", "kv_fraction_default"):
+    for name in ("profile", "kv_fraction_and_tokens", "draft_kv", "kv_fraction_default"):
         found = _number(start.last_of(name), "fraction")
         printed = number(found)
         if found is None or printed is None:
@@ -210,7 +215,9 @@ def _fraction(start: Start) -> Known | None:
         line = found.evidence.line if found.evidence else None
         where = Evidence(source="rule", where=f"{printed} as a 32-bit float, line {line}", line=line)
         return exact.model_copy(update={"value": meant, "basis": "engine rule", "evidence": where})
-    return None
+    bench = start.last_of("bench_kv_fraction")
+    percent = number(_number(bench, "fraction_percent"))
+    return memory.sentence(bench, "fraction_percent", value=percent / 100) if bench and percent is not None else None
 
 
 def _pool_bytes(ranks: Iterable[Said]) -> Known | None:
@@ -219,12 +226,12 @@ def _pool_bytes(ranks: Iterable[Said]) -> Known | None:
     return min(sizes, key=lambda size: number(size) or 0, default=None)
 
 
-def _block_size(ranks: Iterable[Said]) -> Known | None:
+def _block_size(ranks: Collection[Said]) -> Known | None:
     for said in ranks:
         for pool in memory.pools(said, None, None):
             if isinstance(pool.block_tokens, Known):
                 return pool.block_tokens
-    return None
+    return next((found for said in ranks if (found := memory.block_tokens(said))), None)
 
 
 def _feature(features: Printed | None, name: str) -> Known | None:
@@ -245,17 +252,19 @@ def _prefix_caching(start: Start, features: Printed | None) -> Known | None:
 def _chunked_prefill(start: Start, features: Printed | None) -> Known | None:
     if off := start.last_of("chunking_off"):
         return memory.sentence(off, "said", value=False)
-    policy = start.last_of("chunking_policy")
-    if policy:
-        return memory.sentence(policy, "policy", value=policy["policy"] != "None")
+    length, policy = start.last_of("max_input_len"), start.last_of("chunking_policy")
+    if length:
+        return memory.sentence(length, "rule", value="chunked context is enabled" in length["rule"])
+    if policy and policy["policy"] != "None":  # none named is no statement: the runtime then takes a default
+        return memory.sentence(policy, "policy", value=True)
     return _feature(features, "chunked_prefill")
 
 
 def _overlap(start: Start) -> Known | None:
     if off := start.last_of("overlap_off"):
         return memory.sentence(off, "said", value=False)
-    stated = start.last_of("trt_overlap")
-    return None if stated is None else memory.sentence(stated, "value", value=stated["value"] == "1")
+    stated = start.last_of("trt_overlap") or start.last_of("trt_overlap_default")
+    return None if stated is None else memory.sentence(stated, "value", value=stated["value"] in ("1", "true"))
 
 
 def _policy(start: Start) -> Known | None:
@@ -371,10 +380,20 @@ def _runner_name(start: Start) -> Known | None:
 
 
 def _boot(start: Start) -> tuple[Phase, ...]:
-    seconds = _seconds(start.last_of("model_init"), "total_seconds")
+    seconds = _seconds(start.last_of("model_init"), "total_seconds") or _engine_load(start.last_of("engine_load"))
     if seconds is None:
         return ()
     return (Phase(name="load weights", seconds=seconds, meaning="the model is built and its weights are loaded"),)
+
+
+def _engine_load(statement: Statement | None) -> Known | None:
+    """Milliseconds as seconds: the slowest rank is not told from the others, the last one counts."""
+    took = _number(statement, "took_ms")
+    if took is None:
+        return None
+    line = took.evidence.line if took.evidence else None
+    where = Evidence(source="rule", where=f"milliseconds / 1000, line {line}", line=line)
+    return took.model_copy(update={"value": (number(took) or 0) / 1000, "basis": "engine rule", "evidence": where})
 
 
 def _seconds(statement: Statement | None, group: str) -> Known | None:
@@ -404,11 +423,26 @@ def _notes(start: Start, printed: Configurations, ranks: Mapping[str, Said]) -> 
         notes.append(
             f"the engine file was built by version {built['version']}; the log does not state which one runs it"
         )
+    if _may_be_the_dry_run(start):
+        notes.append(
+            "the PyTorch back end allocates a small cache for its profiling pass first, and the log does not show the "
+            "end of that pass: the cache, its tokens and the longest request may be those of the pass"
+        )
     reduced = start.last_of("length_reduced")
     if reduced and memory.allocation(next(iter(ranks.values()), Said())).size is not None:
         length = reduced.get("value") or reduced.get("reduced")
         notes.append(f"the longest request was cut down to {length} tokens, which is what the KV cache holds")
     return tuple(notes)
+
+
+def _may_be_the_dry_run(start: Start) -> bool:
+    """Whether the stated cache may be the small one of the profiling pass, of which the log holds neither end."""
+    return (
+        not start.ready
+        and start.first_of("limits", "pytorch_config") is not None
+        and start.first_of("kv_allocated") is not None
+        and start.first_of(*memory.PROFILED, *memory.ESTIMATING) is None
+    )
 
 
 def _size_text(statement: Statement) -> str:

@@ -24,7 +24,9 @@ CPP = re.compile(r"^\[TensorRT-LLM\]\[(?P<level>[A-Z]+)\](?:\[(?P<rank>\d+)\])? 
 PYTHON = re.compile(
     r"^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?\[TRT-LLM\] "
     r"(?:\[(?:RANK|MPI_Rank|MPI rank) (?P<rank>\d+)\] )?\[(?P<level>[A-Z])\] ?"
+    r"(?:\[[a-z_][a-z0-9_]{1,30}\](?:\[RANK (?P<module_rank>\d+)\])? ?)?"
 )
+"""Up to 1.2 the rank stands before the level; later a module and the rank stand after it, in C++ lines as well."""
 
 RANK_ONLY = re.compile(r"^\[RANK (?P<rank>\d+)\] (?:\[(?P<level>[A-Z])\] )?")
 """What is left when somebody took time and name off before quoting."""
@@ -49,7 +51,7 @@ def said(text: str) -> Said:
         level = match["level"] or ""
         return Said(
             text=text[match.end() :],
-            process=_process(match["rank"] or rank),
+            process=_process(match["rank"] or match.groupdict().get("module_rank") or rank),
             level=LEVELS.get(level, level) or None,
             prefixed=True,
         )

@@ -23,7 +23,13 @@ from engdiff.units import GIB
 
 ALLOCATIONS = ("kv_allocated", "kv_bytes", "kv_quota")
 PROFILED = ("profile", "estimated_kv")
-OWN = ("weights_torch", "weights_outside", "activations", "outside_torch", "torch_limit", "graph", *PROFILED)
+ESTIMATING = ("estimation_pass",)
+"""Written before the small cache of the profiling pass is allocated."""
+OWN = (
+    *("weights_torch", "weights_outside", "activations", "outside_torch", "torch_limit", "graph"),
+    *PROFILED,
+    *ESTIMATING,
+)
 """Statements of the Python side, which name their rank when there are several."""
 
 SHARED = (
@@ -53,9 +59,13 @@ ONLY_PROFILING = Unknown(because="the log states only the small cache of the pro
 
 @dataclass
 class Said:
-    """What one rank said of its memory, in the order of the log: its own lines, and those that name no rank."""
+    """What one rank said of its memory, in the order of the log: its own lines, and those that name no rank.
+
+    ``marks``: where any rank says that the profiling pass begins or ends; later versions let one rank say so for all.
+    """
 
     statements: list[Statement] = field(default_factory=list)
+    marks: tuple[Statement, ...] = ()
 
     def last(self, *names: str) -> Statement | None:
         """The last statement of these names."""
@@ -66,15 +76,23 @@ class Said:
         for index, statement in enumerate(self.statements):
             if statement.name in PROFILED:
                 return self.statements[index:], True
-        return self.statements, False
+        end = next((s.line for s in self.marks if s.name in PROFILED), None)
+        if end is None or any(s.line.file != end.file for s in self.statements):
+            return self.statements, False
+        return [s for s in self.statements if s.line.number > end.number], True
+
+    def only_estimates(self) -> bool:
+        """Whether the log breaks off in the profiling pass, whose end is not stated."""
+        return bool(self.marks) and all(s.name in ESTIMATING for s in self.marks)
 
 
 def by_rank(start: Start) -> dict[str, Said]:
     """By speaker, in the order of the ranks; one without a name when the log names none."""
     statements = list(start.all(*NAMES))
+    marks = tuple(s for s in statements if s.name in (*PROFILED, *ESTIMATING))
     named = sorted({s.speaker for s in statements if s.speaker}, key=rank_index)
     return {
-        speaker: Said([s for s in statements if s.speaker in ("", speaker)])
+        speaker: Said([s for s in statements if s.speaker in ("", speaker)], marks)
         for speaker in (named or ([""] if statements else []))
     }
 
@@ -101,6 +119,8 @@ class Allocation:
 
 def allocation(said: Said) -> Allocation:
     """The allocation that serves: the smallest after the profiling pass, or of the last ones with as many tokens."""
+    if said.only_estimates():
+        return Allocation(None, None)
     later, profiled = said.after_profiling()
     sizes = [s for s in later if s.name in ALLOCATIONS]
     final = sizes if profiled else _same_tokens(sizes)
@@ -130,7 +150,10 @@ def _tokens_and_size(statement: Statement) -> tuple[float, float]:
 def _windows(
     said: Said, later: Sequence[Statement], sizes: Sequence[Statement], final: Sequence[Statement], *, profiled: bool
 ) -> tuple[Statement, ...]:
-    """The last line of each window size that belongs to the final allocation: those after the one before it."""
+    """The last line of each window size that belongs to the final allocation: those after the one before it.
+
+    Windows of one cache state the same longest sequence; another one is of another pass.
+    """
     begin = 0
     for index, statement in enumerate(later):
         if statement in sizes and statement not in final:
@@ -138,7 +161,9 @@ def _windows(
     stated = [s for s in later[begin:] if s.name == "window"]
     if not stated and not profiled:
         stated = [s for s in said.statements if s.name == "window"][-1:]
-    return tuple({s.get("window"): s for s in stated}.values())
+    longest = stated[-1].get("max_sequence_length") if stated else None
+    same = [s for s in stated if s.get("max_sequence_length") == longest]
+    return tuple({s.get("window"): s for s in same}.values())
 
 
 def pools(said: Said, context: Known | None, block: Known | None) -> tuple[Pool, ...]:
@@ -190,6 +215,12 @@ def _block_tokens(said: Said, found: Allocation) -> Known | None:
         return amount(stated, "tokens", basis="exact")
     scheduler = said.last("v2_scheduler")
     return amount(scheduler, "tokens_per_block", basis="exact") if scheduler else None
+
+
+def block_tokens(said: Said) -> Known | None:
+    """Tokens of a block, which the profiling pass does not change."""
+    windows = tuple(s for s in said.statements if s.name == "window")
+    return _block_tokens(said, Allocation(None, None, windows))
 
 
 def _blocks(said: Said, found: Allocation, tokens: Value, block_tokens: Known | None) -> Value:

@@ -38,7 +38,7 @@ _MODULE = re.compile(rf"{_DAY} +(?P<module>vllm[\w.]*) +(?P<number>\d+) +{_LEVEL
 _FOREIGN = re.compile(rf"\[?{_DAY}|INFO: {{5}}|WARNING: {{2}}|ERROR: {{4}}|\[W?\d{{4}} |[IWEF]\d{{4}} |\[[\w .-]+\] ")
 """The beginning of a line that another program formatted: no continuation of the line before it."""
 
-_REPEATED = re.compile(r" *\[repeated \d+x across cluster\].*$")
+_REPEATED = re.compile(r"(?<! ) *\[repeated \d+x across cluster\].*$")
 _IN_NAME = re.compile(r"(?:_| )(DP|PP|TP|EP)(\d+)(?!\d)")
 _GLOBAL = re.compile(r"(?: rank=|^VllmWorker-)(\d+)$")
 _ENGINE = re.compile(r"^EngineCore_(\d+)$")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -124,6 +125,29 @@ def test_sizes_have_their_unit_in_their_name(row: dict[str, object]) -> None:
     for unit, names in {"G": ("_gib",), "MB": ("_mib",)}.items():
         for group in re.findall(rf"\(\?P<(\w+)>[^()]*(?:\([^()]*\)[^()]*)*\) ?{unit}(?:iB|\()", pattern):
             assert group.endswith(names)
+
+
+FILLINGS = ("a ", "1,", "reqs, ", "GiB; ", "enable_prefix_caching=True, ", "Using a ")
+
+
+@pytest.mark.parametrize("row", PATTERNS.values(), ids=PATTERNS)
+def test_no_line_takes_long(row: dict[str, object]) -> None:
+    anchors = row["anchors"]
+    assert isinstance(anchors, list)
+    pattern = re.compile(str(row["pattern"]))
+    started = time.perf_counter()
+    for anchor in anchors:
+        for filling in FILLINGS:
+            pattern.search((anchor + filling) * (20_000 // len(anchor + filling)))
+            pattern.search(filling * (10_000 // len(filling)) + anchor)
+    assert time.perf_counter() - started < 2.0
+
+
+@pytest.mark.parametrize("piece", ["(a pid=1) ", "INFO ", "12-02 ", "(", "[a.py:1] ", "(VllmWorker rank=1 ", "[x] "])
+def test_no_prefix_takes_long(piece: str) -> None:
+    started = time.perf_counter()
+    log.said(piece * (100_000 // len(piece)))
+    assert time.perf_counter() - started < 2.0
 
 
 # --- one launch -------------------------------------------------------------------------------------------------
