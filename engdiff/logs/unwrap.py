@@ -38,6 +38,13 @@ _WRAPPERS = {
 }
 _PATTERNS = tuple(re.compile(pattern) for pattern in _WRAPPERS.values())
 
+BOLD = re.compile(r"(?<!\*)\*\*([^*\s](?:[^*]{0,200}[^*\s])?)\*\*(?!\*)|^\*\*(?=[^*\s])")
+"""Markdown's, where somebody pasted the line: in pairs, or at its beginning; not the ``**`` of Python, nor asterisks
+that hide a word."""
+
+MARKUP = re.compile(r"</?(?:font|span|b)(?: [^<>]{1,80})?>")
+"""Colours that a terminal copied as HTML."""
+
 MOST_LAYERS = 6
 PARTIAL = re.compile(rf"^{_ISO} (?:stdout|stderr) P ")
 """A container runtime splits a line of more than 16 KiB; all parts but the last are marked."""
@@ -61,6 +68,7 @@ def unwrap(text: str, *, goes_on: bool = False) -> tuple[str, str]:
     ``goes_on``: the line is the first part of one that was split, so that spaces at its end count.
     """
     text = clean(_docker_json(text).rstrip("\r\n"))
+    text = MARKUP.sub("", text) if "</" in text else text
     text = text if goes_on else text.rstrip(" \t│┃║")
     sources: list[str] = []
     for _ in range(MOST_LAYERS):
@@ -72,7 +80,7 @@ def unwrap(text: str, *, goes_on: bool = False) -> tuple[str, str]:
         if source := found.groupdict().get("source"):
             sources.append(source)
         text = text[found.end() :]
-    return ENDLESS_NUMBER.sub("#", text.replace("**", "")), "/".join(sources)
+    return ENDLESS_NUMBER.sub("#", BOLD.sub(r"\1", text) if "**" in text else text), "/".join(sources)
 
 
 def _docker_json(text: str) -> str:

@@ -38,8 +38,14 @@ def print_capture(capture: Capture, console: Console, *, everything: bool = Fals
     if capture.launch.native_command:
         page.whole(Text(shlex.join(capture.launch.native_command), style="pin"))
     _failure(page, capture)
-    for rank, others in _distinct(capture):
-        _memory(page, rank, others)
+    distinct = list(_distinct(capture))
+    for rank, others in distinct:
+        _memory(
+            page,
+            _place(rank) if len({one.device for one, _ in distinct}) < len(distinct) else rank.device,
+            rank,
+            others,
+        )
     _settings(page, capture, everything)
     _decisions(page, capture, everything)
     _boot(page, capture)
@@ -139,8 +145,14 @@ def _shape(rank: Rank) -> tuple[object, ...]:
     )
 
 
-def _memory(page: Page, rank: Rank, others: int) -> None:
-    page.section(f"Memory on {rank.device}" + (f", and {count(others, 'rank')} alike" if others else ""))
+def _place(rank: Rank) -> str:
+    """The device and the place in the grid, for ranks that do not name devices of their own."""
+    grid = ((name, getattr(rank, name)) for name in ("dp", "pp", "tp", "ep"))
+    return f"{rank.device}, {' '.join(f'{name.upper()}{at}' for name, at in grid if at) or 'TP0'}"
+
+
+def _memory(page: Page, where: str, rank: Rank, others: int) -> None:
+    page.section(f"Memory on {where}" + (f", and {count(others, 'rank')} alike" if others else ""))
     rows = []
     for term in rank.ledger:
         size = number(term.bytes)

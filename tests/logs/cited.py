@@ -60,7 +60,8 @@ def stands_in(value: Any, where: str) -> bool:
     if isinstance(value, int | float):
         return any(_same(abs(float(value)), float(t.replace(",", "").replace("_", ""))) for t in NUMBER.findall(where))
     if isinstance(value, list):
-        return all(stands_in(item, where) for item in value)
+        spaced = where.replace(",", ", ")
+        return all(stands_in(item, where) or stands_in(item, spaced) for item in value)
     if isinstance(value, dict):
         return all(stands_in(item, where) for item in value.values())
     return all(word.lower() in where.lower() for word in re.findall(r"\w+", str(value).replace("[redacted]", "")))

@@ -102,8 +102,15 @@ class Vllm:
         return http.capture(answers, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
-        """See ``knowledge/failures.toml``."""
-        return explain(self.knowledge.failures, log, exit_status)
+        """See ``knowledge/failures.toml``; words that a terminal cut into rows are joined where that tells more."""
+        found = explain(self.knowledge.failures, log, exit_status)
+        return found if found and found.numbers else self._of_rows(log, exit_status) or found
+
+    def _of_rows(self, words: str, exit_status: str) -> Cause | None:
+        """What the words say when rows without a beginning of their own belong to the row before."""
+        joined = log.joined(words)
+        cause = explain(self.knowledge.failures, joined, exit_status) if joined != words else None
+        return cause if cause and cause.numbers else None
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
         """See :mod:`~engdiff.engines.vllm.pins`."""

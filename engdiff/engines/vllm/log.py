@@ -71,9 +71,27 @@ def _levelled(rest: str, process: str, pid: int | None, ranks: dict[str, int], *
         foreign = _FOREIGN.match(rest) is not None
         return Said(rest.rstrip(), process, pid, ranks, prefixed=prefixed or foreign)
     message = _REPEATED.sub("", rest[match.end() :]).rstrip()
+    level = None if match["level"] == "ERROR" and _in_traceback(match[0], message) else match["level"]
     if "number" in match.re.groupindex and match["number"]:
         pid = int(match["number"])
-    return Said(message, process, pid, ranks, match["level"], prefixed=True)
+    return Said(message, process, pid, ranks, level, prefixed=True)
+
+
+def _in_traceback(prefix: str, message: str) -> bool:
+    """Whether a line only shows the way to an error: the formatter repeats its prefix on each line of a message."""
+    indented = len(prefix) - len(prefix.rstrip(" ")) > len("] ") or not message
+    return indented or message.startswith(("Traceback (most recent call last)", "The above exception was the direct"))
+
+
+def joined(words: str) -> str:
+    """Last words with the rows into which a terminal cut a line put together again."""
+    lines: list[str] = []
+    for line in words.splitlines():
+        if lines and line and not line[0].isspace() and not said(line).prefixed and said(lines[-1]).prefixed:
+            lines[-1] += line
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _json(text: str) -> Said | None:

@@ -24,6 +24,8 @@ WORKER_LINES = (
     "memory results",
     "profile result",
     "requested memory",
+    "free memory check",
+    "HPU memory",
     "memory summary",
     "KV in use",
     "KV set outright",
@@ -119,7 +121,8 @@ def _repeated(start: Start) -> list[str]:
     if len(different) < 2:
         return []
     lines = ", ".join(str(s.line.number) for s in sizes)
-    return [f"the size of the KV cache is stated more than once (lines {lines}); the last is used, nothing is summed"]
+    used = "smallest, which decides for all workers of an engine," if _by_worker(start) else "last"
+    return [f"the size of the KV cache is stated more than once (lines {lines}); the {used} is used, nothing is summed"]
 
 
 def _disagreement(dp: int, said: Mapping[str, Statement]) -> list[str]:
@@ -211,11 +214,30 @@ def _place(stated: Mapping[str, int], tp_size: int | None) -> Place:
 
 
 def _engines(start: Start) -> dict[int, dict[str, Statement]]:
-    """What each engine's core said of its pool, by data-parallel rank; of repetitions the last."""
+    """What each engine's core said of its pool, by data-parallel rank; of repetitions the last.
+
+    A size for each worker is printed before the smallest is given to all (vllm/v1/engine/core.py, 0.7 to 0.10).
+    """
     found: dict[int, dict[str, Statement]] = {}
+    by_worker = _by_worker(start)
     for statement in start.all(*ENGINE_LINES):
-        found.setdefault(statement.said.ranks.get("dp", 0), {})[statement.name] = statement
+        said = found.setdefault(statement.said.ranks.get("dp", 0), {})
+        known = said.get(statement.name)
+        if not (by_worker and known and _smaller(known, statement)):
+            said[statement.name] = statement
     return found
+
+
+def _by_worker(start: Start) -> bool:
+    """Whether repeated sizes are those of the workers: all are counted at one length."""
+    return len({s["length_tokens"] for s in start.all("concurrency")}) == 1
+
+
+def _smaller(left: Statement, right: Statement) -> bool:
+    """Whether the first states the smaller pool."""
+    group = {"KV tokens": "kv_tokens", "concurrency": "concurrency"}.get(left.name)
+    sizes = [number(amount(one, group)) for one in (left, right)] if group else [None]
+    return None not in sizes and (sizes[0] or 0) < (sizes[1] or 0)
 
 
 # --- one rank ---------------------------------------------------------------------------------------------------
@@ -259,21 +281,31 @@ def devices(start: Start, settings: Mapping[str, Setting]) -> tuple[Device, ...]
     )
 
 
+_WITH_TOTAL = ("memory summary", "budget", "memory results", "CPU KV", "free memory check", "weights")
+
+
 def _total(worker: Worker) -> Known | None:
-    return worker.get("total_gib", "memory summary", "budget", "memory results", "CPU KV") or worker.get(
-        "total_bytes", "available KV"
-    )
+    return worker.get("total_gib", *_WITH_TOTAL) or worker.get("total_bytes", "available KV")
 
 
 def _kv(worker: Worker) -> Known | None:
     """What is left for the KV cache, as this worker says it."""
-    names = ("available KV", "memory split", "memory results", "KV in use", "KV set outright", "startup plan", "CPU KV")
+    names = (
+        "available KV",
+        "memory split",
+        "memory results",
+        "KV in use",
+        "KV set outright",
+        "startup plan",
+        "CPU KV",
+        "HPU memory",
+    )
     return worker.get("kv_gib", "multimodal reserve", *names) or worker.get("kv_bytes", *names)
 
 
 def _limit(worker: Worker) -> Known | None:
     """Stated, else total x utilisation, as the worker computes it (vllm/worker/worker.py 0.6.4 to 0.6.6)."""
-    stated = worker.get("budget_gib", "memory summary", "requested memory", "budget", "CPU KV")
+    stated = worker.get("budget_gib", "memory summary", "requested memory", "budget", "CPU KV", "free memory check")
     total, share = worker.get("total_gib", "memory results"), worker.get("utilization", "memory results")
     if stated or not total or not share or total.evidence is None:
         return stated

@@ -369,6 +369,8 @@ _UTILIZATION = (
     "graph memory not counted",
     "budget",
     "memory results",
+    "free memory check",
+    "HPU memory",
 )
 
 _LINES: Mapping[str, Callable[[Start], Known | None]] = {
