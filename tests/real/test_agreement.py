@@ -22,12 +22,14 @@ from tests.real.real_helpers import SMALL_POOL
 pytestmark = pytest.mark.real
 
 LLAMACPP_VERSIONS = ("0.2.7", "2026.5.9093", "2026.8.10229", "2026.10.11549")
-VLLM_VERSIONS = ("0.12.0", "0.20.2", "0.28.0", "0.32.0")
+VLLM_VERSIONS = ("0.12.0", "0.28.0", "0.30.0", "0.32.0")
+"""Those between, which bring a CUDA build of torch of their own, are for `make test-matrix`."""
 
 STARTS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, str]], ...] = (
     *(("llamacpp", v, ("-np", "2", "-c", "2048"), {}) for v in LLAMACPP_VERSIONS),
     *(("vllm", v, ("--max-model-len", "2048"), SMALL_POOL) for v in VLLM_VERSIONS),
 )
+MORE = tuple(("vllm", v, ("--max-model-len", "2048"), SMALL_POOL) for v in ("0.17.1", "0.20.2", "0.24.0"))
 """Four versions of every engine that runs here; another engine joins with one line."""
 
 LEAST_SHARED = {"llamacpp": {"probe/log": 8, "probe/attach": 3}, "vllm": {"probe/log": 4, "probe/attach": 3}}
@@ -58,7 +60,9 @@ def shared(a: Capture, b: Capture) -> dict[str, tuple[Known, Known]]:
 
 
 @pytest.mark.parametrize(
-    ("engine", "version", "words", "variables"), STARTS, ids=lambda x: x if isinstance(x, str) else ""
+    ("engine", "version", "words", "variables"),
+    [*STARTS, *(pytest.param(*start, marks=pytest.mark.matrix) for start in MORE)],
+    ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_probe_attach_and_log_agree(
     engine: str, version: str, words: tuple[str, ...], variables: Mapping[str, str], tmp_path: Path
