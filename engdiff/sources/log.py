@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -230,7 +231,8 @@ def _numbers(cause: Cause, start: Start) -> dict[str, Value]:
 def _line_of(printed: str, cause: Cause, start: Start) -> Line | None:
     """The line of the message, which may have several, in which a number stands."""
     mine = (one for one in reversed(start.tail) if one.text and (one.text in cause.line or cause.line in one.text))
-    return next((one for one in mine if printed in one.text), None) if cause.line else None
+    whole = re.compile(rf"(?<![\d.,]){re.escape(printed)}(?![.,]?\d)")
+    return next((one for one in mine if whole.search(one.text)), None) if cause.line else None
 
 
 def _log_start(engine: Engine, start: Start) -> LogStart:

@@ -105,13 +105,14 @@ def command(statements: Iterable[Statement]) -> Command | None:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """A Windows path keeps its backslashes."""
+    """A Windows path keeps its backslashes; what tells a shell that the command goes on is no word of it."""
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.escape, lexer.commenters = True, "", ""
     try:
-        return tuple(lexer)
+        words = tuple(lexer)
     except ValueError:
-        return tuple(text.split())
+        words = tuple(text.split())
+    return tuple(word for word in words if word not in ("\\", "^", "`"))
 
 
 def _after_program(words: tuple[str, ...]) -> tuple[str, ...]:

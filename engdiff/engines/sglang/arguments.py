@@ -31,8 +31,11 @@ class Arguments:
     @property
     def whole(self) -> dict[str, JsonValue]:
         """The fields without those that break off: half a list is no list."""
-        cut = {found[1] for words in self.missing if (found := _CUT_IN.search(words))}
-        return {name: value for name, value in self.tree.items() if name not in cut}
+        tree = self.tree
+        for words in self.missing:
+            if found := _CUT_IN.search(words):
+                tree = _without(tree, found[1].split("."))
+        return tree
 
     def cite(self, path: str) -> Evidence:
         """The piece of the line that says it."""
@@ -54,7 +57,17 @@ class Arguments:
         return self.text[start : min(stop, start + LONGEST_EXCERPT)].partition("\n")[0]
 
 
-_CUT_IN = re.compile(r"(?:breaks off|cannot be read on) in `(\w+)")
+_CUT_IN = re.compile(r"(?:breaks off|cannot be read on) in `(\w+(?:\.\w+)*)")
+
+
+def _without(tree: dict[str, JsonValue], path: Sequence[str]) -> dict[str, JsonValue]:
+    """A copy without what is at a path; without its first field where the path leads through something else."""
+    name, *deeper = path
+    inner = tree.get(name)
+    if deeper and isinstance(inner, dict):
+        return {**tree, name: _without(inner, deeper)}
+    return {key: value for key, value in tree.items() if key != name}
+
 
 _NEXT = re.compile(r"[)}]*, ['\"]?\w+['\"]?(?:=|: )|[)}]+\s*$")
 """Where the next field begins, or the whole ends."""

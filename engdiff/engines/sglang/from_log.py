@@ -241,7 +241,7 @@ def _number(statement: Statement | None, group: str) -> Known | None:
 
 def _pool_bytes(ranks: Iterable[RankSaid]) -> Known | None:
     """The smallest of the ranks: it decides (``all_reduce`` with MIN over what is free)."""
-    sizes = [size for rank in ranks if isinstance(size := memory.pool_bytes(rank.pools), Known)]
+    sizes = [size for rank in ranks if isinstance(size := memory.kv_bytes(rank), Known)]
     return min(sizes, key=lambda size: number(size) or 0, default=None)
 
 
@@ -297,6 +297,9 @@ _PLACED = {
     "listening",
     "distributed begin",
     "startup timings",
+    "own error",
+    "traceback frame",
+    "usage",
 }
 """Statements whose content is kept elsewhere, or that have none."""
 

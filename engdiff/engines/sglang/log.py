@@ -11,10 +11,17 @@ from engdiff.logs.statements import Said
 _TIME = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
 
 _OWN = re.compile(
-    rf"\[{_TIME}(?P<ranks>(?: [A-Z][A-Z_]*\d+){{0,6}})(?: [a-z][a-z_]*(?:\[\d+\])?)?\](?: |$)"
+    rf"(?:{_TIME} (?=\[{_TIME}))?\[{_TIME}(?: [A-Z]\w*\.[A-Z]\w*(?= ))?"
+    rf"(?P<ranks>(?: [A-Z][A-Z_]*\d+){{0,6}})(?: [a-z][a-z_]*(?:\[\d+\])?)?\](?: |$)"
     r"(?:\[gpu[=_](?P<gpu>\d+)\] ?)?"
 )
-"""``configure_logger`` (utils.py 0.2.15 without a date, 0.3.6-0.5.23 with one): time and ranks, no level."""
+"""``configure_logger`` (utils.py 0.2.15 without a date, 0.3.6-0.5.23 with one): time and ranks, no level.
+
+Docker's desktop program puts its own time in front; forks name what a worker does before its ranks.
+"""
+
+_UNTIMED = re.compile(r"\[(?P<ranks>(?:(?:TP|PP|DP|EP)\d+ ?){1,6})\] ")
+"""The same without the time, as people quote it."""
 
 _EARLY = re.compile(r"\[gpu[=_](?P<gpu>\d+)\] ")
 """0.2: messages name the device themselves."""
@@ -58,12 +65,12 @@ def said(text: str) -> Said:
     pid: int | None = None
     if (ray := _RAY.match(text)) is not None:
         pid, text = int(ray["pid"]), text[ray.end() :]
-    own = _OWN.match(text) or _EARLY.match(text)
+    own = _OWN.match(text) or _EARLY.match(text) or _UNTIMED.match(text)
     if own is None:
         return _behind_a_bar(text, pid) or _without_time(text, pid)
     groups = own.groupdict()
     printed = (groups.get("ranks") or "").strip()
-    gpu = groups["gpu"]
+    gpu = groups.get("gpu")
     ranks = {name.lower(): int(index) for name, index in _RANK.findall(printed)}
     if gpu is not None and not printed:
         printed, ranks = f"gpu={gpu}", {"tp": int(gpu)}

@@ -149,7 +149,8 @@ def _take_pool(rank: RankSaid, statement: Statement, *, pools_ended: bool) -> No
     if statement.name == "kv pool after capture":
         rank.pools = [statement]
         return
-    same_tokens = any(known["tokens"] == statement["tokens"] for known in rank.pools)
+    tokens = statement.get("tokens")
+    same_tokens = tokens is not None and any(known.get("tokens") == tokens for known in rank.pools)
     drafts = pools_ended and bool(rank.pools)
     drafts = drafts or (same_tokens and rank.window is None and statement.get("label") is None)
     (rank.draft_pools if drafts else rank.pools).append(statement)
@@ -210,7 +211,7 @@ def ledger(rank: RankSaid, fraction: Known | None) -> tuple[Term, ...]:
         share,
         *uses,
     ]
-    pool = pool_bytes(rank.pools)
+    pool = kv_bytes(rank)
     if isinstance(pool, Known):
         what = "keys and values of all layers"
         terms.append(Term(name="KV cache", kind="remainder", bytes=pool, draws_on=source, meaning=what))
@@ -346,6 +347,13 @@ def pool_bytes(pools: Iterable[Statement]) -> Value:
     return parts[0] if len(parts) == 1 else total(parts, " + ".join(words))
 
 
+def kv_bytes(rank: RankSaid) -> Value:
+    """Keys and values of all pools of a rank, or what one line says of them together."""
+    if not rank.pools and rank.window and (both := amount(rank.window, "used_gib")):
+        return both
+    return pool_bytes(rank.pools)
+
+
 def mamba_bytes(statement: Statement | None) -> Known | None:
     """All states of the Mamba pool."""
     if statement is None:
@@ -358,11 +366,24 @@ def mamba_bytes(statement: Statement | None) -> Known | None:
 def pools(rank: RankSaid, context: Known | None, page: Known | None) -> tuple[Pool, ...]:
     """The rank's pools. ``context``: tokens of the longest request; ``page``: tokens of a page."""
     alone = len(rank.pools) == 1
-    found = [_pool(p, _pool_name(p, rank), _kind(p, rank), page, context if alone else None) for p in rank.pools]
-    found += [_pool(p, "draft KV cache", _kind(p, rank), page, None) for p in rank.draft_pools]
+    said = amount(rank.capacity, "tokens", basis="exact") if alone and rank.capacity else None
+    longest = context if alone else None
+    found = [_pool(p, _pool_name(p, rank), _kind(p, rank), page, longest, said) for p in rank.pools]
+    if not rank.pools and rank.window and rank.window.name == "sliding window pool":
+        found.append(_both_pools(rank.window, page, context))
+    found += [_pool(p, "draft KV cache", _kind(p, rank), page, None, None) for p in rank.draft_pools]
     if rank.mamba:
         found.append(_state_pool(rank.mamba))
     return tuple(found)
+
+
+def _both_pools(window: Statement, page: Known | None, context: Known | None) -> Pool:
+    """The pools of both kinds of layers, of which only the line about both is there; that of full attention decides."""
+    nothing = Unknown(because="the log does not say it of each kind of layers")
+    group = Group(kind="full", layers=nothing, block_tokens=nothing, bytes_per_block=nothing)
+    both = amount(window, "used_gib") or Unknown(because=NO_LINE)
+    sized = _sized("KV cache", both, amount(window, "full_tokens", basis="exact"), page, context)
+    return sized.model_copy(update={"groups": (group, group.model_copy(update={"kind": "sliding window"}))})
 
 
 def _pool_name(pool: Statement, rank: RankSaid) -> str:
@@ -381,6 +402,8 @@ def window_part(pool: Statement, rank: RankSaid) -> str | None:
         return "sliding window" if label == "swa" else "full attention"
     if label:
         return label
+    if pool.get("tokens") is None:
+        return None
     tokens = pool["tokens"].replace(",", "")
     if rank.window:
         if tokens == rank.window.get("full_tokens"):
@@ -388,7 +411,7 @@ def window_part(pool: Statement, rank: RankSaid) -> str | None:
         return "sliding window" if tokens == rank.window.get("swa_tokens") else None
     if len(rank.pools) < 2:
         return None
-    most = max(int(other["tokens"].replace(",", "")) for other in rank.pools)
+    most = max(int((other.get("tokens") or "0").replace(",", "")) for other in rank.pools)
     return "full attention" if int(tokens) == most else "sliding window"
 
 
@@ -401,18 +424,24 @@ def _kind(pool: Statement, rank: RankSaid) -> Group:
     return Group(kind="mla" if one_size else "full", layers=nothing, block_tokens=nothing, bytes_per_block=nothing)
 
 
-def _pool(pool: Statement, name: str, group: Group, page: Known | None, context: Known | None) -> Pool:
-    tokens = amount(pool, "tokens", basis="exact")
-    page_value: Value = page or Unknown(because="the log does not state page_size")
+def _pool(
+    pool: Statement, name: str, group: Group, page: Known | None, context: Known | None, tokens: Known | None
+) -> Pool:
+    tokens = amount(pool, "tokens", basis="exact") or tokens
+    sized = _sized(name, pool_bytes([pool]), tokens, page, context)
+    return sized.model_copy(update={"groups": (group.model_copy(update={"block_tokens": sized.block_tokens}),)})
+
+
+def _sized(name: str, size: Value, tokens: Known | None, page: Known | None, context: Known | None) -> Pool:
     return Pool(
         name=name,
-        bytes=pool_bytes([pool]),
+        bytes=size,
         blocks=_pages(tokens, page),
-        block_tokens=page_value,
+        block_tokens=page or Unknown(because="the log does not state page_size"),
         tokens=tokens or Unknown(because=NO_LINE),
         max_concurrency=_concurrency(tokens, context),
         concurrency_at_tokens=context or Unknown(because="the log does not state context_len"),
-        groups=(group.model_copy(update={"block_tokens": page_value}),),
+        groups=(),
     )
 
 
