@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from engdiff import errors
 from engdiff.engines.contract import Cause, LaunchPlan, LaunchRequest, Observed
 from engdiff.fetch import Access, get
+from engdiff.logs.statements import Line
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
 from engdiff.process.supervise import EngineCommand, ReadyResult, RunningEngine, running
@@ -22,6 +23,7 @@ from engdiff.process.tail import last_lines
 from engdiff.redact import redact_text, redact_tree
 from engdiff.schema.capture import Capture, Failure
 from engdiff.sources.base import base_capture
+from engdiff.sources.failure import lacking, numbers_of
 from engdiff.sources.order import Order, Outcome, Progress
 
 PROBE_PATIENCE_SECONDS = 60
@@ -143,17 +145,22 @@ def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResu
     cause = order.engine.cause(text, exit_text) or Cause("", "")
     words = tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
     advice = cause.advice or f"the whole log: {kept}"
+    lines = [Line(number, line) for number, line in enumerate(text.splitlines(), start=1)]
+    numbers = numbers_of(cause, lines)
     failure = Failure(
-        stage="start",
+        stage=cause.stage or "start",
         exit=exit_text,
         cause=cause.sentence or None,
         advice=advice,
         last_words=words,
         log=str(kept or ""),
+        numbers=numbers,
+        would_fit=cause.fits or lacking(numbers),
     )
     verb = "died at start" if result.state == "died" else "was not ready in time"
+    fits = f" ({failure.would_fit})" if failure.would_fit else ""
     error = errors.EngineFailed(
-        f"{order.called} {verb}: {cause.sentence or exit_text}",
+        f"{order.called} {verb}: {cause.sentence or exit_text}{fits}",
         cause=cause.sentence or None,
         advice=advice,
         last_words=words,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -18,12 +17,12 @@ from engdiff.logs.blocks import BLOCK_BYTES
 from engdiff.logs.messages import FIRST_RUN_LINES, MOST_RUN_LINES
 from engdiff.logs.reader import Heard, Reader, Speech
 from engdiff.logs.starts import Start
-from engdiff.logs.statements import Line
 from engdiff.redact import redact_text, redact_tree
 from engdiff.schema.capture import Capture, Failure, LogStart, Reading
-from engdiff.schema.values import Evidence, Known, Value, number
+from engdiff.schema.values import Evidence, Known, Value
 from engdiff.sources.base import read_capture
-from engdiff.units import GIB, MIB, format_bytes
+from engdiff.sources.failure import lacking, numbers_of
+from engdiff.units import MIB
 
 NOT_IN_A_LOG = "a log does not state it"
 LAST_WORDS = 15
@@ -187,7 +186,7 @@ def _failure(engine: Engine, start: Start, files: Sequence[str]) -> Failure | No
         return None
     cause = cause or Cause("", "its last lines show where")
     stage = cause.stage or ("serving" if start.ready else engine.stage(start))
-    numbers = _numbers(cause, start)
+    numbers = numbers_of(cause, start.tail)
     return Failure(
         stage=stage,
         exit=redact_text(died.text if died else "the engine says that it failed"),
@@ -196,43 +195,8 @@ def _failure(engine: Engine, start: Start, files: Sequence[str]) -> Failure | No
         last_words=tuple(redact_text(line.text) for line in start.tail[-LAST_WORDS:]),
         log=next(filter(None, files), ""),
         numbers=numbers,
-        would_fit=cause.fits or _lacking(numbers),
+        would_fit=cause.fits or lacking(numbers),
     )
-
-
-def _lacking(numbers: Mapping[str, Value]) -> str | None:
-    """How much more would have done, where the message says what was needed and what was there."""
-    needed, available = number(numbers.get("needed_bytes")), number(numbers.get("available_bytes"))
-    if needed is None or available is None or needed <= available:
-        return None
-    return f"with {format_bytes(needed - available)} more it would have fitted"
-
-
-_UNITS = {"gib": GIB, "mib": MIB, "gb": 10**9, "mb": 10**6}
-
-
-def _numbers(cause: Cause, start: Start) -> dict[str, Value]:
-    """The numbers of the message in bytes or as they are, each citing its line."""
-    found: dict[str, Value] = {}
-    for name, printed in cause.numbers.items():
-        stem, _, unit = name.rpartition("_")
-        try:
-            value = float(printed.replace(",", ""))
-        except ValueError:
-            continue
-        line = _line_of(printed, cause, start)
-        evidence = Evidence(source="log", where=line.text if line else cause.line, line=line.number if line else None)
-        size = _UNITS.get(unit)
-        plain: float | int = round(value * size) if size else (int(value) if value.is_integer() else value)
-        found[f"{stem}_bytes" if size else name] = Known(value=plain, basis="measured", evidence=evidence)
-    return found
-
-
-def _line_of(printed: str, cause: Cause, start: Start) -> Line | None:
-    """The line of the message, which may have several, in which a number stands."""
-    mine = (one for one in reversed(start.tail) if one.text and (one.text in cause.line or cause.line in one.text))
-    whole = re.compile(rf"(?<![\d.,]){re.escape(printed)}(?![.,]?\d)")
-    return next((one for one in mine if whole.search(one.text)), None) if cause.line else None
 
 
 def _log_start(engine: Engine, start: Start) -> LogStart:
