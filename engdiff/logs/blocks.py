@@ -106,7 +106,7 @@ def _whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
         if cut:
             if whole:
                 yield whole
-            whole = rest + part[:cut]
+            whole = b"".join((rest, memoryview(part)[:cut]))
             rest = part[cut:]
         else:
             rest += part

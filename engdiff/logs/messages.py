@@ -22,7 +22,7 @@ MOST_LOOKED_AT = 5000
 MOST_PARTS = 64
 """A container runtime's parts of one line: a MiB."""
 
-FIRST_RUN_LINES = 2000
+FIRST_RUN_LINES = 500
 MOST_RUN_LINES = 16
 """Run-time lines that are read: the first ones of a log all, then so many of each block, a sample. A busy server writes
 little else."""
