@@ -25,14 +25,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
 from engdiff import errors
-from engdiff.jsontext import parse_json
 from engdiff.redact import REDACTED, redact_text
 from engdiff.units import KIB, MIB
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["Access", "Answer", "get", "parse_json"]
 
 HEAD_LIMIT_BYTES = 64 * KIB
 """Status line and headers together; servers refuse heads of 8 to 64 KiB themselves."""

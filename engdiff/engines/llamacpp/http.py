@@ -7,17 +7,18 @@ server-models.cpp, b7376 to b11549). ``/props`` and ``/v1/models`` let a sleepin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
+from engdiff.engines.answers import answered, cards_in, labelled, object_in
 from engdiff.engines.layers import MISSING, lookup, settle
 from engdiff.engines.llamacpp import admission
 from engdiff.engines.llamacpp.stated import NATIVE
-from engdiff.fetch import parse_json
+from engdiff.jsontext import parse_json
 from engdiff.metrics_text import samples
 from engdiff.schema.capture import Capture, Identity, Launch, Setting
-from engdiff.schema.values import Evidence, Known, Unknown, Value
+from engdiff.schema.values import Known, Unknown, Value
 
 IDENTIFY: tuple[str, ...] = ("/v1/models", "/props")
 ENDPOINTS: Mapping[str, str] = {"props": "/props", "models": "/v1/models", "health": "/health"}
@@ -55,16 +56,16 @@ Tree = Mapping[str, JsonValue]
 
 def recognises(answers: Mapping[str, str]) -> bool:
     """Whether these answers are of llama-server: its name as owner of the models, or what only its ``/props`` holds."""
-    if any(card.get("owned_by") == OWNER for card in _cards(answers.get("/v1/models"))):
+    if any(card.get("owned_by") == OWNER for card in cards_in(answers.get("/v1/models"))):
         return True
-    props = _tree(answers.get("/props"))
+    props = object_in(answers.get("/props"))
     return isinstance(props.get("default_generation_settings"), dict) and ("total_slots" in props or _is_router(props))
 
 
 def capture(answers: Mapping[str, str], base: Capture) -> Capture:
     """``base`` with everything that the endpoints say."""
-    props = _tree(answers.get("props"))
-    cards = _cards(answers.get("models"))
+    props = object_in(answers.get("props"))
+    cards = cards_in(answers.get("models"))
     return base.model_copy(
         update={
             "identity": _identity(props, base.identity),
@@ -81,27 +82,17 @@ def capture(answers: Mapping[str, str], base: Capture) -> Capture:
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
-def _tree(body: str | None) -> Tree:
+def _slots(body: str | None) -> Sequence[Tree]:
+    """The slots of ``/slots``."""
     found = parse_json(body) if body else None
-    return found if isinstance(found, dict) else {}
-
-
-def _list(body: str | None) -> list[JsonValue]:
-    found = parse_json(body) if body else None
-    return found if isinstance(found, list) else []
-
-
-def _cards(body: str | None) -> list[Tree]:
-    """The models that ``/v1/models`` lists."""
-    data = _tree(body).get("data")
-    return [card for card in data if isinstance(card, dict)] if isinstance(data, list) else []
+    return [slot for slot in found if isinstance(slot, dict)] if isinstance(found, list) else []
 
 
 def _is_router(props: Tree) -> bool:
     return props.get("role") == "router"
 
 
-def _served(props: Tree, cards: list[Tree]) -> Tree:
+def _served(props: Tree, cards: Sequence[Tree]) -> Tree:
     """What the card of the one model says about it; a router's cards are of many."""
     meta = cards[0].get("meta") if len(cards) == 1 and not _is_router(props) else None
     return meta if isinstance(meta, dict) else {}
@@ -117,7 +108,7 @@ def _identity(props: Tree, identity: Identity) -> Identity:
     match = _BUILD.fullmatch(text) if isinstance(text, str) else None
     if match:
         number, rest = int(match["build"]), match["commit"]
-        evidence = Evidence(source="endpoint", where="/props build_info")
+        evidence = answered("/props build_info")
         version = (
             Known(value=f"b{number}", evidence=evidence)
             if number
@@ -128,7 +119,7 @@ def _identity(props: Tree, identity: Identity) -> Identity:
     return identity.model_copy(update={"version": version, "commit": commit})
 
 
-def _launch(props: Tree, cards: list[Tree], launch: Launch) -> Launch:
+def _launch(props: Tree, cards: Sequence[Tree], launch: Launch) -> Launch:
     path = props.get("model_path")
     named = path if isinstance(path, str) and path and not _is_router(props) else None
     if named is None and len(cards) == 1:
@@ -140,13 +131,12 @@ def _launch(props: Tree, cards: list[Tree], launch: Launch) -> Launch:
 # --- native and settings ----------------------------------------------------------------------------------------
 
 
-def _native(answers: Mapping[str, str], props: Tree, cards: list[Tree]) -> dict[str, JsonValue]:
+def _native(answers: Mapping[str, str], props: Tree, cards: Sequence[Tree]) -> dict[str, JsonValue]:
     """Everything as the server names it, without the model's own texts."""
-    slots = _list(answers.get("slots"))
     parts: dict[str, JsonValue] = {
         "props": {name: value for name, value in props.items() if name not in LONG},
         "models": [dict(card) for card in cards],
-        "slots": [_slot(slot) for slot in slots if isinstance(slot, dict)],
+        "slots": [_slot(slot) for slot in _slots(answers.get("slots"))],
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -156,7 +146,7 @@ def _slot(slot: Tree) -> JsonValue:
     return {name: slot[name] for name in ("id", "n_ctx", "speculative", "is_processing") if name in slot}
 
 
-def _settings(props: Tree, cards: list[Tree]) -> dict[str, Setting]:
+def _settings(props: Tree, cards: Sequence[Tree]) -> dict[str, Setting]:
     """What the server states; a router states nothing about its models (its zero is a placeholder)."""
     if _is_router(props):
         return {}
@@ -184,7 +174,7 @@ def _settings(props: Tree, cards: list[Tree]) -> dict[str, Setting]:
 
 
 def _known(value: JsonValue, where: str) -> Known:
-    return Known(value=value, evidence=Evidence(source="endpoint", where=where))
+    return Known(value=value, evidence=answered(where))
 
 
 def _text(tree: Tree, path: str, where: str = "/props ") -> Known | None:
@@ -217,23 +207,19 @@ def _run_summary(answers: Mapping[str, str]) -> dict[str, Value]:
     for sample in samples(answers.get("metrics") or ""):
         if len(found) >= MOST_SAMPLES or not sample.name.startswith(PREFIX):
             continue
-        labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
-        name = f"{sample.name}{{{labels}}}" if labels else sample.name
-        evidence = Evidence(source="endpoint", where=f"/metrics {name}")
+        name = labelled(sample)
         found[name] = (
-            Known(value=sample.value, basis="measured", evidence=evidence)
+            Known(value=sample.value, basis="measured", evidence=answered(f"/metrics {name}"))
             if abs(sample.value) < float("inf")
             else Unknown(because=f"the server answers {sample.value}")
         )
-    slots = [slot for slot in _list(answers.get("slots")) if isinstance(slot, dict)]
-    if slots:
+    if slots := _slots(answers.get("slots")):
         busy = sum(slot.get("is_processing") is True for slot in slots)
-        evidence = Evidence(source="endpoint", where="/slots is_processing")
-        found["slots processing"] = Known(value=busy, basis="measured", evidence=evidence)
+        found["slots processing"] = Known(value=busy, basis="measured", evidence=answered("/slots is_processing"))
     return found
 
 
-def _notes(props: Tree, cards: list[Tree]) -> tuple[str, ...]:
+def _notes(props: Tree, cards: Sequence[Tree]) -> tuple[str, ...]:
     notes = []
     if _is_router(props):
         loaded = [str(card.get("id")) for card in cards if lookup(card, "status.value") == "loaded"]

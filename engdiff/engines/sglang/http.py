@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from engdiff.engines.answers import answered, cards_in, counted, labelled, object_in, plain_value
 from engdiff.engines.sglang import admission, normalize
-from engdiff.fetch import parse_json
 from engdiff.knowledge.versions import is_version
 from engdiff.metrics_text import samples
 from engdiff.schema.capture import Capture, Device, Graphs, Instance, Phase, Pool, Rank, Runner, Setting, Term
@@ -66,7 +66,6 @@ SECRETS = {"api_key", "admin_api_key", "watermark_key", "watermark_key_b", "ssl_
 HALF_CENT = 0.005 * GIB
 """Sizes are rounded to two decimals or more before they are answered."""
 
-LARGEST = 10**18
 
 MOST_SAMPLES = 500
 
@@ -75,10 +74,9 @@ Tree = Mapping[str, JsonValue]
 
 def recognises(answers: Mapping[str, str]) -> bool:
     """Whether these answers are of SGLang: its name as owner of the models, or what only its model info holds."""
-    cards = _tree(answers.get("/v1/models")).get("data")
-    if isinstance(cards, list) and any(isinstance(card, dict) and card.get("owned_by") == "sglang" for card in cards):
+    if any(card.get("owned_by") == "sglang" for card in cards_in(answers.get("/v1/models"))):
         return True
-    info = _tree(answers.get("/get_model_info"))
+    info = object_in(answers.get("/get_model_info"))
     return isinstance(info.get("is_generation"), bool) and isinstance(info.get("tokenizer_path"), str)
 
 
@@ -116,8 +114,7 @@ class Answers:
 def _said(answers: Mapping[str, str]) -> Answers:
     info, info_path = _first(answers, "server_info", "get_server_info")
     model, model_path = _first(answers, "model_info", "get_model_info")
-    cards = _tree(answers.get("models")).get("data")
-    card = cards[0] if isinstance(cards, list) and cards and isinstance(cards[0], dict) else {}
+    card = next(iter(cards_in(answers.get("models"))), {})
     states = info.get("internal_states")
     listed = [s for s in states if isinstance(s, dict)] if isinstance(states, list) else []
     return Answers(info, info_path, tuple(listed) or ((info,) if info else ()), model, model_path, card)
@@ -125,38 +122,14 @@ def _said(answers: Mapping[str, str]) -> Answers:
 
 def _first(answers: Mapping[str, str], *names: str) -> tuple[Tree, str]:
     for name in names:
-        if tree := _tree(answers.get(name)):
+        if tree := object_in(answers.get(name)):
             return tree, ENDPOINTS[name]
     return {}, ENDPOINTS[names[0]]
 
 
-def _tree(body: str | None) -> Tree:
-    """The body as an object; empty when it is none."""
-    found = parse_json(body) if body is not None else None
-    return found if isinstance(found, dict) else {}
-
-
-def _at(where: str) -> Evidence:
-    return Evidence(source="endpoint", where=where)
-
-
-def _known(value: object, where: str) -> Known | None:
-    """A plain value as data; ``None`` for what is none."""
-    if isinstance(value, str | int | float | bool):
-        return Known(value=value, evidence=_at(where))
-    return None
-
-
-def _count(value: object, where: str) -> Known | None:
-    """A number; a boolean is none, and neither is what no server can count to."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGEST < value < LARGEST:
-        return None
-    return Known(value=value, evidence=_at(where))
-
-
 def _gib(value: object, where: str) -> Known | None:
     """A size that SGLang rounds to GB, by which it means GiB, in bytes."""
-    found = _count(value, where)
+    found = counted(value, where)
     if found is None or not isinstance(found.value, int | float):
         return None
     size = found.value * GIB
@@ -170,7 +143,7 @@ def _gib(value: object, where: str) -> Known | None:
 
 def _identity(base: Capture, said: Answers) -> Any:
     update: dict[str, Any] = {}
-    if version := _known(said.info.get("version"), f"{said.info_path} version"):
+    if version := plain_value(said.info.get("version"), f"{said.info_path} version"):
         update["version"] = version
     device = said.info.get("device")
     if isinstance(device, str):
@@ -217,7 +190,9 @@ def _own(state: Tree, arguments: Tree) -> dict[str, JsonValue]:
 
 def _settings(said: Answers) -> dict[str, Setting]:
     arguments = {k: v for k, v in said.info.items() if k not in NOT_ARGUMENTS and k not in SECRETS}
-    return normalize.settings(arguments, lambda path: _at(f"{said.info_path} {path}"), _effective(said), _version(said))
+    return normalize.settings(
+        arguments, lambda path: answered(f"{said.info_path} {path}"), _effective(said), _version(said)
+    )
 
 
 def _effective(said: Answers) -> dict[str, Known]:
@@ -225,17 +200,17 @@ def _effective(said: Answers) -> dict[str, Known]:
     found: dict[str, Known | None] = {**_held(said)}
     state = said.states[0] if said.states else {}
     where = f"{said.info_path} internal_states[0]"
-    requests = _count(
+    requests = counted(
         state.get("effective_max_running_requests_per_dp"), f"{where}.effective_max_running_requests_per_dp"
     )
     found["scheduler.max_num_seqs"] = requests or found.get("scheduler.max_num_seqs")
-    found["model.max_model_len"] = _count(said.card.get("max_model_len"), "/v1/models data[0].max_model_len")
+    found["model.max_model_len"] = counted(said.card.get("max_model_len"), "/v1/models data[0].max_model_len")
     usage = state.get("memory_usage")
     if isinstance(usage, dict):
         found["kv.pool_bytes"] = _gib(usage.get("kvcache"), f"{where}.memory_usage.kvcache")
     captured = state.get("decode_cuda_graph_bs")
     if isinstance(captured, list) and captured:
-        found["graphs.capture_sizes"] = Known(value=captured, evidence=_at(f"{where}.decode_cuda_graph_bs"))
+        found["graphs.capture_sizes"] = Known(value=captured, evidence=answered(f"{where}.decode_cuda_graph_bs"))
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -244,7 +219,7 @@ def _held(said: Answers) -> dict[str, Known]:
     if not said.states or said.states[0] is said.info:
         return {}
     prefix = f"{said.info_path} internal_states[0]."
-    held = normalize.settings(said.states[0], lambda path: _at(prefix + path), {}, _version(said))
+    held = normalize.settings(said.states[0], lambda path: answered(prefix + path), {}, _version(said))
     values = {key: setting.resolved for key, setting in held.items()}
     return {k: v for k, v in values.items() if isinstance(v, Known) and v.value is not None and v.value != "auto"}
 
@@ -339,7 +314,7 @@ def _graphs(usage: Tree, where: str, settings: dict[str, Setting]) -> Graphs:
 
 def _pool(said: Answers, usage: Tree, where: str, size: Known | None, settings: dict[str, Setting]) -> Pool:
     nothing = Unknown(because="the endpoints do not state it")
-    tokens = _count(usage.get("token_capacity"), f"{where}.token_capacity") or _count(
+    tokens = counted(usage.get("token_capacity"), f"{where}.token_capacity") or counted(
         said.info.get("max_total_num_tokens"), f"{said.info_path} max_total_num_tokens"
     )
     page = settings["kv.block_size"].final if "kv.block_size" in settings else nothing
@@ -376,7 +351,7 @@ def _boot(said: Answers) -> tuple[Phase, ...]:
     where = f"{said.info_path} startup_time"
     names = {"load_weight": "load weights", "kv_cache_allocation": "size and allocate the KV cache"}
     names |= {"scheduler_e2e": "start of the scheduler", "tokenizer_e2e": "start of the tokenizer"}
-    found = ((name, _count(times.get(key), f"{where}.{key}")) for key, name in names.items())
+    found = ((name, counted(times.get(key), f"{where}.{key}")) for key, name in names.items())
     return tuple(Phase(name=name, seconds=value, meaning="as SGLang times it") for name, value in found if value)
 
 
@@ -386,16 +361,15 @@ def _run_summary(answers: Mapping[str, str], said: Answers) -> dict[str, Value]:
     for index, state in enumerate(said.states):
         for key in ("last_gen_throughput", "avg_spec_accept_length"):
             where = f"{said.info_path} internal_states[{index}].{key}"
-            if value := _count(state.get(key), where):
+            if value := counted(state.get(key), where):
                 found[f"{key}[{index}]"] = value.model_copy(update={"basis": "measured"})
     for sample in samples(answers.get("metrics", "")):
         if len(found) >= MOST_SAMPLES:
             break
         if not sample.name.startswith("sglang:") or "le" in sample.labels:
             continue
-        labels = ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()) if k not in _SAME_LABELS)
-        name = f"{sample.name}{{{labels}}}" if labels else sample.name
-        if value := _count(sample.value, f"/metrics {name}"):
+        name = labelled(sample, _SAME_LABELS)
+        if value := counted(sample.value, f"/metrics {name}"):
             found[name] = value.model_copy(update={"basis": "measured"})
     return found
 

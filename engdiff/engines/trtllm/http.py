@@ -15,9 +15,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from engdiff.engines.answers import answered, cards_in, counted, labelled, object_in, plain_value
 from engdiff.engines.layers import MISSING, settle
 from engdiff.engines.trtllm import admission
-from engdiff.fetch import parse_json
+from engdiff.jsontext import parse_json
 from engdiff.metrics_text import Sample, samples
 from engdiff.schema.capture import Capture, Graphs, Instance, Launch, Pool, Rank, Runner, Setting
 from engdiff.schema.values import Evidence, Known, Unknown, Value, number
@@ -34,7 +35,6 @@ DRAINING: Mapping[str, str] = {"metrics": "/metrics", "perf_metrics": "/perf_met
 """Statistics of iterations, and of requests that ended: a reading takes them out of their queue."""
 
 PREFIX = "trtllm_"
-LARGEST = 10**18
 MOST_SAMPLES = 500
 NOT_STATED = Unknown(because="the endpoints do not state it")
 
@@ -76,15 +76,15 @@ Tree = Mapping[str, JsonValue]
 
 def recognises(answers: Mapping[str, str]) -> bool:
     """Whether these answers are of TensorRT-LLM: its name as owner of the models."""
-    return any(card.get("owned_by") == "tensorrt_llm" for card in _cards(answers.get("/v1/models")))
+    return any(card.get("owned_by") == "tensorrt_llm" for card in cards_in(answers.get("/v1/models")))
 
 
 def capture(answers: Mapping[str, str], base: Capture) -> Capture:
     """``base`` with everything that the endpoints say."""
     said = _said(answers)
     settings = _settings(said)
-    version = _tree(answers.get("version")).get("version")
-    stated = _known(version, "/version version") if isinstance(version, str) else None
+    version = object_in(answers.get("version")).get("version")
+    stated = plain_value(version, "/version version") if isinstance(version, str) else None
     return base.model_copy(
         update={
             "identity": base.identity.model_copy(update={"version": stated}) if stated else base.identity,
@@ -121,7 +121,7 @@ class Answers:
 
 
 def _said(answers: Mapping[str, str]) -> Answers:
-    cards = _cards(answers.get("models"))
+    cards = cards_in(answers.get("models"))
     found = tuple(_first(s for s in samples(answers.get("prometheus", "")) if s.name.startswith(PREFIX)))
     body = parse_json(answers["metrics"]) if "metrics" in answers else None
     iterations = [i for i in body if isinstance(i, dict)] if isinstance(body, list) else []
@@ -140,31 +140,9 @@ def _first(found: Iterable[Sample]) -> Iterable[Sample]:
         yield sample
 
 
-def _tree(body: str | None) -> Tree:
-    """The body as an object; empty when it is none."""
-    found = parse_json(body) if body is not None else None
-    return found if isinstance(found, dict) else {}
-
-
-def _cards(body: str | None) -> list[Tree]:
-    cards = _tree(body).get("data")
-    return [card for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-
-
-def _at(where: str) -> Evidence:
-    return Evidence(source="endpoint", where=where)
-
-
-def _known(value: JsonValue, where: str) -> Known:
-    return Known(value=value, evidence=_at(where))
-
-
 def _count(value: object, where: str) -> Known | None:
-    """A number; a boolean is none, and neither is what no server can count to."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGEST < value < LARGEST:
-        return None
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    return Known(value=whole, evidence=_at(where))
+    """A number; a gauge's is a float though it counts."""
+    return counted(int(value) if isinstance(value, float) and value.is_integer() else value, where)
 
 
 # --- launch and native ------------------------------------------------------------------------------------------
@@ -210,7 +188,7 @@ def _labelled(said: Answers, gauge: str, name: str) -> Known | None:
     printed = said.label(gauge, name)
     if printed is None or printed.strip().lower() in _NOTHING:
         return None
-    return _known(_plain(printed.strip()), f"/prometheus/metrics {PREFIX}{gauge} {name}")
+    return Known(value=_plain(printed.strip()), evidence=answered(f"/prometheus/metrics {PREFIX}{gauge} {name}"))
 
 
 def _plain(text: str) -> JsonValue:
@@ -297,8 +275,7 @@ def _run_summary(said: Answers) -> dict[str, Value]:
     for sample in said.samples:
         if sample.name.endswith(("_config_info", "_created")):
             continue
-        labels = ",".join(f"{k}={v}" for k, v in sorted(sample.labels.items()) if k not in _SAME)
-        name = f"{sample.name}{{{labels}}}" if labels else sample.name
+        name = labelled(sample, _SAME)
         if value := _count(sample.value, f"/prometheus/metrics {name}"):
             found[name] = value.model_copy(update={"basis": "measured"})
     for name, number_of in _numbers(said.iteration):

@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from engdiff.engines.answers import LARGEST, answered, cards_in, counted, object_in, plain_value
 from engdiff.engines.layers import MISSING, lookup, settle
 from engdiff.engines.vllm import log_settings
-from engdiff.jsontext import parse_json
 from engdiff.knowledge.versions import is_version
 from engdiff.logs.reprs import parse
 from engdiff.metrics_text import Sample, samples
 from engdiff.schema.capture import Capture, Device, Graphs, Instance, Launch, Pool, Rank, Runner, Setting
-from engdiff.schema.values import Evidence, Known, Unknown, Value
+from engdiff.schema.values import Basis, Known, Unknown, Value
 
 IDENTIFY: tuple[str, ...] = ("/v1/models",)
 
@@ -55,7 +55,6 @@ SECRETS = ("api_key", "token", "secret", "password", "credential")
 """Variables whose name holds one of these are left out of what is kept."""
 
 NOT_OVER_HTTP = "the server does not state it over HTTP"
-LARGEST = 10**18
 MOST_ENGINES = 4096
 
 Tree = Mapping[str, JsonValue]
@@ -63,7 +62,7 @@ Tree = Mapping[str, JsonValue]
 
 def recognises(answers: Mapping[str, str]) -> bool:
     """Whether these answers are of vLLM: its name as owner of the models."""
-    return any(card.get("owned_by") == "vllm" for card in _cards(answers.get("/v1/models")))
+    return any(card.get("owned_by") == "vllm" for card in cards_in(answers.get("/v1/models")))
 
 
 def capture(answers: Mapping[str, str], base: Capture) -> Capture:
@@ -106,33 +105,20 @@ class Answers:
 
 
 def _said(answers: Mapping[str, str]) -> Answers:
-    info = _tree(answers.get("server_info"))
+    info = object_in(answers.get("server_info"))
     config = info.get("vllm_config")
     text = isinstance(config, str)
     tree: Tree = parse(config).tree if isinstance(config, str) else config if isinstance(config, dict) else {}
     metrics = tuple(samples(answers.get("metrics") or ""))
     return Answers(
-        version=_known(_tree(answers.get("version")).get("version"), "/version version"),
-        cards=tuple(_cards(answers.get("models"))),
+        version=plain_value(object_in(answers.get("version")).get("version"), "/version version"),
+        cards=tuple(cards_in(answers.get("models"))),
         info=info,
         config=tree,
         is_text=text,
         metrics=metrics,
         caches=dict(_caches(metrics)),
     )
-
-
-def _cards(body: str | None) -> Iterator[Tree]:
-    listed = _tree(body).get("data")
-    for card in listed if isinstance(listed, list) else ():
-        if isinstance(card, dict):
-            yield card
-
-
-def _tree(body: str | None) -> Tree:
-    """The body as an object; empty when it is none."""
-    found = parse_json(body) if body is not None else None
-    return found if isinstance(found, dict) else {}
 
 
 def _caches(metrics: tuple[Sample, ...]) -> Iterator[tuple[int, Tree]]:
@@ -154,24 +140,6 @@ def _plain(label: str) -> JsonValue:
     if re.fullmatch(r"-?\d{1,18}", label):
         return int(label)
     return float(label) if re.fullmatch(r"-?\d{1,15}\.\d{1,18}", label) else label
-
-
-def _at(where: str) -> Evidence:
-    return Evidence(source="endpoint", where=where)
-
-
-def _known(value: object, where: str) -> Known | None:
-    """A plain value as data; ``None`` for what is none."""
-    if isinstance(value, str | int | float | bool):
-        return Known(value=value, evidence=_at(where))
-    return None
-
-
-def _count(value: object, where: str, basis: str = "measured") -> Known | None:
-    """A number; a boolean is none, and neither is what no server can count to."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGEST < value < LARGEST:
-        return None
-    return Known(value=value, basis=basis, evidence=_at(where))  # type: ignore[arg-type]
 
 
 # --- identity, launch, native -----------------------------------------------------------------------------------
@@ -239,7 +207,7 @@ def _value(key: str, native: str | None, said: Answers) -> Known | None:
     if found := _of_the_cache(key, native, said):
         return found
     if key == "model.max_model_len":
-        return next((k for c in said.cards if (k := _count(c.get("max_model_len"), _LENGTH, "exact"))), None)
+        return next((k for c in said.cards if (k := counted(c.get("max_model_len"), _LENGTH))), None)
     return None
 
 
@@ -264,7 +232,7 @@ def _resolved(key: str, value: object, where: str) -> Known | None:
     if isinstance(worded, str):
         worded = worded.removeprefix("torch.")
         worded = worded.rsplit(".", 1)[-1] if re.fullmatch(r"vllm(\.\w+)+", worded) else worded
-    return Known(value=worded, evidence=_at(where))  # type: ignore[arg-type]
+    return Known(value=worded, evidence=answered(where))  # type: ignore[arg-type]
 
 
 # --- ranks ------------------------------------------------------------------------------------------------------
@@ -289,8 +257,8 @@ def _instances(said: Answers, settings: Mapping[str, Setting]) -> tuple[Instance
 
 
 def _pool(labels: Tree, settings: Mapping[str, Setting]) -> tuple[Pool, ...]:
-    def label(name: str, basis: str = "measured") -> Known | None:
-        return _count(labels.get(name), f"/metrics vllm:cache_config_info {name}", basis)
+    def label(name: str, basis: Basis = "measured") -> Known | None:
+        return counted(labels.get(name), f"/metrics vllm:cache_config_info {name}", basis)
 
     blocks = label("num_gpu_blocks")
     if blocks is None:
@@ -348,6 +316,6 @@ def _run_summary(said: Answers) -> dict[str, Value]:
             if values:
                 value = max(values) if name == "KV usage.fraction" else sum(values)
                 plain: float | int = int(value) if float(value).is_integer() else value
-                found[name] = Known(value=plain, basis="measured", evidence=_at(f"/metrics {metric}"))
+                found[name] = Known(value=plain, basis="measured", evidence=answered(f"/metrics {metric}"))
                 break
     return found
