@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from engdiff.engines.contract import Cause
 from engdiff.logs.statements import Line
-from engdiff.schema.values import Evidence, Known, Value, number
-from engdiff.units import GIB, MIB, format_bytes
+from engdiff.logs.values import UNITS, decimal, evidence
+from engdiff.schema.values import Known, Value, number
+from engdiff.units import format_bytes
 
 
 def lacking(numbers: Mapping[str, Value]) -> str | None:
@@ -19,28 +20,31 @@ def lacking(numbers: Mapping[str, Value]) -> str | None:
     return f"with {format_bytes(needed - available)} more it would have fitted"
 
 
-_UNITS = {"gib": GIB, "mib": MIB, "gb": 10**9, "mb": 10**6}
-
-
 def numbers_of(cause: Cause, lines: Sequence[Line]) -> dict[str, Value]:
-    """The numbers of the message in bytes or as they are, each citing its line."""
+    """The numbers of the message in bytes or as they are, each citing its line; one that stands in none is left out."""
     found: dict[str, Value] = {}
     for name, printed in cause.numbers.items():
-        stem, _, unit = name.rpartition("_")
-        try:
-            value = float(printed.replace(",", ""))
-        except ValueError:
+        amount, place = decimal(printed), _place(printed, cause, lines)
+        if amount is None or place is None:
             continue
-        line = _line_of(printed, cause, lines)
-        evidence = Evidence(source="log", where=line.text if line else cause.line, line=line.number if line else None)
-        size = _UNITS.get(unit)
+        stem, _, unit = name.rpartition("_")
+        size, value = UNITS.get(unit), float(amount)
         plain: float | int = round(value * size) if size else (int(value) if value.is_integer() else value)
-        found[f"{stem}_bytes" if size else name] = Known(value=plain, basis="measured", evidence=evidence)
+        found[f"{stem}_bytes" if size else name] = Known(value=plain, basis="measured", evidence=evidence(*place))
     return found
 
 
-def _line_of(printed: str, cause: Cause, lines: Sequence[Line]) -> Line | None:
-    """The line of the message, which may have several, in which a number stands."""
-    mine = (one for one in reversed(lines) if one.text and (one.text in cause.line or cause.line in one.text))
+def _place(printed: str, cause: Cause, lines: Sequence[Line]) -> tuple[str, Line] | None:
+    """The text to cite and its line: the one, of a message that may have several, in which the number stands whole.
+
+    Of a message that was cut into rows inside the number, the whole text and its first row.
+    """
+    if not cause.line:
+        return None
     whole = re.compile(rf"(?<![\d.,]){re.escape(printed)}(?![.,]?\d)")
-    return next((one for one in mine if whole.search(one.text)), None) if cause.line else None
+    said = [one for one in reversed(lines) if one.text]
+    mine = (one for one in said if one.text in cause.line or cause.line in one.text)
+    if line := next((one for one in mine if whole.search(one.text)), None):
+        return line.text, line
+    first_row = next((one for one in said if cause.line.startswith(one.text)), None)
+    return (cause.line, first_row) if first_row else None
