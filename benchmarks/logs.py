@@ -31,7 +31,7 @@ from engdiff.logs import matcher
 from engdiff.logs.reader import Reader
 if sys.argv[2] == "fallback":
     matcher.native = lambda texts: None
-reader = Reader({name: engines.get(name).log for name in engines.names()})
+reader = Reader({name: engines.get(name).log.format for name in engines.names()})
 start = time.perf_counter()
 with open(sys.argv[1], "rb") as stream:
     heard = reader.hear(stream)
@@ -107,8 +107,8 @@ KINDS = {
 def _anchors() -> Iterator[str]:
     from engdiff import engines
 
-    texts = {a for n in engines.names() for p in engines.get(n).log.lines for a in p.anchors}
-    marks = {mark for n in engines.names() for mark in engines.get(n).log.level_marks}
+    texts = {a for n in engines.names() for p in engines.get(n).log.format.lines for a in p.anchors}
+    marks = {mark for n in engines.names() for mark in engines.get(n).log.format.level_marks}
     yield from sorted(
         re.escape(text).replace(r"\ ", " ").replace(r"\-", "-").replace(r"\#", "#") for text in texts | marks
     )

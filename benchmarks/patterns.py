@@ -51,8 +51,8 @@ def readers() -> Iterator[tuple[str, tuple[str, ...], Read]]:
     for name in engines.names():
         engine = engines.get(name)
         heads = ("", "(", "[", "(EngineCore pid=", "[2025-01-01 00:00:01 ", "INFO 01-01 00:00:01 [", "[TensorRT-LLM][")
-        yield f"{name}: prefix", heads, engine.log.said
-        for line in engine.log.lines:
+        yield f"{name}: prefix", heads, engine.log.format.said
+        for line in engine.log.format.lines:
             yield f"{name}: {line.name} {line.pattern.pattern[:60]}", line.anchors, line.pattern.search
         for failure in engine.knowledge.failures:
             yield f"{name}: failure {failure.pattern.pattern[:60]}", _literals(failure.pattern), failure.pattern.search

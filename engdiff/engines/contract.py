@@ -8,14 +8,14 @@ failure) are methods here, each kept in its own file of the engine's package.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-from engdiff.deployments.served import Served
+from engdiff.deployments.served import Recognise
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
 from engdiff.logs.starts import LogFormat, Start
@@ -130,6 +130,37 @@ class Pin:
         return f"{self.variable[0]}={shlex.quote(self.variable[1])}"
 
 
+@dataclass(frozen=True)
+class LogReading:
+    """How an engine is read from a log.
+
+    ``format``: its lines (``knowledge/log.toml``) and its prefix. ``capture`` fills in a base from one start in a log:
+    everything but warnings, failure, run summary and notes; every value cites its line, what the log does not state
+    stays unknown with the reason, and it never raises. ``stage``: the phase of the boot that a start had reached.
+    """
+
+    format: LogFormat
+    capture: Callable[[Start, Capture], Capture]
+    stage: Callable[[Start], str]
+
+
+@dataclass(frozen=True)
+class HttpReading:
+    """How an engine is read from a running server.
+
+    ``identify``: paths whose answers tell this engine from others; reading them changes nothing on any engine.
+    ``endpoints``: name to path of everything to read; reading them changes nothing here. ``draining``: name to path of
+    what a reading changes; read only when the user asks for it. ``recognises``: whether answers (path to body of status
+    200) are of this engine. ``capture`` fills in a base from answers (name to body of status 200), and never raises.
+    """
+
+    identify: tuple[str, ...]
+    endpoints: Mapping[str, str]
+    draining: Mapping[str, str]
+    recognises: Callable[[Mapping[str, str]], bool]
+    capture: Callable[[Mapping[str, str], Capture], Capture]
+
+
 class ExportedProbe(Protocol):
     """A probe that can be mounted into a server that engdiff does not start."""
 
@@ -202,48 +233,17 @@ class Engine(Protocol):
         """What the last words of a failed start mean; ``None`` when they are not known."""
         ...
 
-    log: LogFormat
-    """How it writes its log (``knowledge/log.toml`` and its prefix)."""
+    log: LogReading
+    """How it is read from a log."""
 
-    def from_log(self, start: Start, base: Capture) -> Capture:
-        """Fill in ``base`` from one start in a log: everything but warnings, failure, run summary and notes.
+    http: HttpReading
+    """How it is read from a running server."""
 
-        Every value cites its line; what the log does not state stays unknown with the reason. Never raises.
-        """
-        ...
-
-    def stage(self, start: Start) -> str:
-        """The phase of the boot that a start in a log had reached when it ended."""
-        ...
+    served: Recognise
+    """What a container serves; ``None``: it is not this engine (see :class:`~engdiff.deployments.served.Recognise`)."""
 
     exported_probe: ExportedProbe | None
     """Its probe for servers that engdiff does not start; ``None``: the engine takes none."""
-
-    def served(
-        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
-    ) -> Served | None:
-        """What a container of this image with this command serves; ``None``: it is not this engine.
-
-        ``appended``: the words come after the image's own entrypoint; otherwise they are the whole command.
-        """
-        ...
-
-    identify: tuple[str, ...]
-    """Paths whose answers tell this engine from others; reading them changes nothing on any engine."""
-
-    endpoints: Mapping[str, str]
-    """Name to path of everything to read of a running server; reading them changes nothing."""
-
-    draining: Mapping[str, str]
-    """Name to path of what a reading takes away from other readers; read only when the user asks for it."""
-
-    def recognises(self, answers: Mapping[str, str]) -> bool:
-        """Whether these answers (path to body of status 200) are of this engine."""
-        ...
-
-    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
-        """Fill in ``base`` from the answers of a running server (name to body of status 200). Never raises."""
-        ...
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
         """What restores ``old``'s value of a canonical or native key on ``new``'s version; ``None``: nothing does."""

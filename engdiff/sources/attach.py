@@ -35,12 +35,12 @@ def attach(url: str, wishes: AttachWishes, progress: Progress) -> Capture:
     base = url.rstrip("/").removesuffix("/v1")
     asked: dict[str, Answer | errors.EngdiffError] = {}
     engine = _engine(base, wishes, asked)
-    paths = {**engine.endpoints, **(engine.draining if wishes.drain else {})}
+    paths = {**engine.http.endpoints, **(engine.http.draining if wishes.drain else {})}
     progress(f"{redact_text(base)}: reading {len(paths)} endpoints of {engine.title}")
     for path in paths.values():
         _ask(base, path, wishes.access, asked)
     bodies = {name: answer.body for name, path in paths.items() if (answer := _good(asked[path]))}
-    capture = engine.from_endpoints(bodies, read_capture(engine.name, "attach", NOT_OVER_HTTP))
+    capture = engine.http.capture(bodies, read_capture(engine.name, "attach", NOT_OVER_HTTP))
     notes = (*capture.notes, *_notes(engine, paths, asked, drained=wishes.drain))
     return Capture.model_validate(redact_tree(capture.model_copy(update={"notes": notes}).model_dump(mode="json")))
 
@@ -49,16 +49,16 @@ def _engine(base: str, wishes: AttachWishes, asked: dict[str, Answer | errors.En
     """The engine that the user named, else the one that recognises its answers."""
     if wishes.engine:
         named = engines.get(wishes.engine)
-        for path in named.identify:
+        for path in named.http.identify:
             _ask(base, path, wishes.access, asked)
         _reached(asked)
         return named
     candidates = [engines.get(name) for name in engines.names()]
-    for path in dict.fromkeys(path for engine in candidates for path in engine.identify):
+    for path in dict.fromkeys(path for engine in candidates for path in engine.http.identify):
         _ask(base, path, wishes.access, asked)
         _reached(asked)
     answers = {path: answer.body for path, found in asked.items() if (answer := _good(found))}
-    recognised = [engine for engine in candidates if engine.recognises(answers)]
+    recognised = [engine for engine in candidates if engine.http.recognises(answers)]
     if not recognised:
         raise errors.ServerForeign(redact_text(base), sorted(answers), [engine.title for engine in candidates])
     return recognised[0]
@@ -93,9 +93,9 @@ def _notes(
             notes.append(f"{path}: not read: {found.message}")
         elif found.status != OK:
             notes.append(f"{path}: not read: status {found.status}")
-    if engine.draining and not drained:
+    if engine.http.draining and not drained:
         notes.append(
-            f"{', '.join(engine.draining.values())}: not read, because a reading is not without effect (counters that "
-            "others collect begin again, or a sleeping model wakes); --drain reads them"
+            f"{', '.join(engine.http.draining.values())}: not read, because a reading is not without effect (counters "
+            "that others collect begin again, or a sleeping model wakes); --drain reads them"
         )
     return tuple(notes)

@@ -49,7 +49,7 @@ def read_log(paths: Sequence[Path | None], wishes: LogWishes = LogWishes()) -> C
 
 @cache
 def _reader(names: tuple[str, ...]) -> Reader:
-    return Reader({name: engines.get(name).log for name in names})
+    return Reader({name: engines.get(name).log.format for name in names})
 
 
 def read_text(text: bytes, wishes: LogWishes = LogWishes()) -> Capture:
@@ -126,7 +126,7 @@ def _understood(
     chosen = [_chosen(speech.starts, wishes.start if len(found) == 1 else None) for _, _, speech in found]
     start = _merged([speech.starts[i] for i, (_, _, speech) in zip(chosen, found, strict=True)])
     base = read_capture(engine.name, "log", NOT_IN_A_LOG)
-    capture = engine.from_log(start, base)
+    capture = engine.log.capture(start, base)
     failure = _failure(engine, start, [one.file or "" for one in heard])
     starts = tuple(_log_start(engine, s) for _, _, speech in found for s in speech.starts)
     reading = Reading(
@@ -185,7 +185,7 @@ def _failure(engine: Engine, start: Start, files: Sequence[str]) -> Failure | No
     if cause is None and not start.died:
         return None
     cause = cause or Cause("", "its last lines show where")
-    stage = cause.stage or ("serving" if start.ready else engine.stage(start))
+    stage = cause.stage or ("serving" if start.ready else engine.log.stage(start))
     numbers = numbers_of(cause, start.tail)
     return Failure(
         stage=stage,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from engdiff.deployments.served import Served
+from engdiff.deployments.served import Recognise
 from engdiff.engines.contract import (
     Build,
     Cause,
     ExportedProbe,
+    HttpReading,
     KnownProblem,
     LaunchPlan,
     LaunchRequest,
+    LogReading,
     Observed,
     Pin,
     PinStyle,
@@ -24,9 +26,11 @@ from engdiff.engines.llamacpp import deployment, environment, from_log, http, la
 from engdiff.environments.recipe import Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
-from engdiff.logs.starts import LogFormat, Start
 from engdiff.machine import Machine
 from engdiff.schema.capture import Capture
+
+LOG = LogReading(log.FORMAT, from_log.capture, from_log.stage)
+HTTP = HttpReading(http.IDENTIFY, http.ENDPOINTS, http.DRAINING, http.recognises, http.capture)
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,10 @@ class LlamaCpp:
     model_kind: Literal["gguf", "hf"] = "gguf"
     knowledge: Knowledge = normalize.KNOWLEDGE
     native_root: str = "params."
-    log: LogFormat = log.FORMAT
+    log: LogReading = LOG
+    http: HttpReading = HTTP
+    served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = None
-    identify: tuple[str, ...] = http.IDENTIFY
-    endpoints: Mapping[str, str] = field(default_factory=lambda: http.ENDPOINTS)
-    draining: Mapping[str, str] = field(default_factory=lambda: http.DRAINING)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:  # noqa: ARG002 - the wheels on the index are all for CPU
         """Always the CPU wheel: the index has no other."""
@@ -74,28 +77,6 @@ class LlamaCpp:
     def capture(self, observed: Observed, base: Capture) -> Capture:
         """See :mod:`~engdiff.engines.llamacpp.normalize`."""
         return normalize.capture(observed, base)
-
-    def from_log(self, start: Start, base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.llamacpp.from_log`."""
-        return from_log.capture(start, base)
-
-    def stage(self, start: Start) -> str:
-        """See :mod:`~engdiff.engines.llamacpp.from_log`."""
-        return from_log.stage(start)
-
-    def served(
-        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
-    ) -> Served | None:
-        """See :mod:`~engdiff.engines.llamacpp.deployment`."""
-        return deployment.recognise(image, words, variables, appended=appended)
-
-    def recognises(self, answers: Mapping[str, str]) -> bool:
-        """See :mod:`~engdiff.engines.llamacpp.http`."""
-        return http.recognises(answers)
-
-    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.llamacpp.http`."""
-        return http.capture(answers, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from engdiff.deployments.served import Served
-from engdiff.engines.contract import Cause, ExportedProbe
+from engdiff.deployments.served import Recognise
+from engdiff.engines.contract import Cause, ExportedProbe, HttpReading, LogReading
 from engdiff.engines.last_words import explain
 from engdiff.engines.recorded import Recorded
 from engdiff.engines.trtllm import deployment, from_log, http, log
 from engdiff.knowledge.tables import Knowledge
-from engdiff.logs.starts import LogFormat, Start
-from engdiff.schema.capture import Capture
+
+LOG = LogReading(log.FORMAT, from_log.capture, from_log.stage)
+HTTP = HttpReading(http.IDENTIFY, http.ENDPOINTS, http.DRAINING, http.recognises, http.capture)
 
 
 @dataclass(frozen=True)
@@ -25,33 +25,10 @@ class TrtLlm(Recorded):
     model_kind: Literal["gguf", "hf"] = "hf"
     knowledge: Knowledge = from_log.KNOWLEDGE
     native_root: str = "config."
-    log: LogFormat = log.FORMAT
+    log: LogReading = LOG
+    http: HttpReading = HTTP
+    served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = None
-    identify: tuple[str, ...] = http.IDENTIFY
-    endpoints: Mapping[str, str] = field(default_factory=lambda: http.ENDPOINTS)
-    draining: Mapping[str, str] = field(default_factory=lambda: http.DRAINING)
-
-    def from_log(self, start: Start, base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.trtllm.from_log`."""
-        return from_log.capture(start, base)
-
-    def stage(self, start: Start) -> str:
-        """See :mod:`~engdiff.engines.trtllm.from_log`."""
-        return from_log.stage(start)
-
-    def served(
-        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
-    ) -> Served | None:
-        """See :mod:`~engdiff.engines.trtllm.deployment`."""
-        return deployment.recognise(image, words, variables, appended=appended)
-
-    def recognises(self, answers: Mapping[str, str]) -> bool:
-        """See :mod:`~engdiff.engines.trtllm.http`."""
-        return http.recognises(answers)
-
-    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.trtllm.http`."""
-        return http.capture(answers, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``."""

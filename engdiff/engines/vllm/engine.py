@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engdiff.deployments.served import Served
+from engdiff.deployments.served import Recognise
 from engdiff.engines.contract import (
     Build,
     Cause,
     ExportedProbe,
+    HttpReading,
     KnownProblem,
     LaunchPlan,
     LaunchRequest,
+    LogReading,
     Observed,
     Pin,
     PinStyle,
@@ -33,9 +35,11 @@ from engdiff.engines.vllm import (
 )
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
-from engdiff.logs.starts import LogFormat, Start
 from engdiff.machine import Machine
 from engdiff.schema.capture import Capture
+
+LOG = LogReading(log.FORMAT, from_log.capture, from_log.stage)
+HTTP = HttpReading(http.IDENTIFY, http.ENDPOINTS, http.DRAINING, http.recognises, http.capture)
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,10 @@ class Vllm:
     model_kind: Literal["gguf", "hf"] = "hf"
     knowledge: Knowledge = normalize.KNOWLEDGE
     native_root: str = "config."
-    log: LogFormat = log.FORMAT
+    log: LogReading = LOG
+    http: HttpReading = HTTP
+    served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.VllmProbe)
-    identify: tuple[str, ...] = http.IDENTIFY
-    endpoints: Mapping[str, str] = field(default_factory=lambda: http.ENDPOINTS)
-    draining: Mapping[str, str] = field(default_factory=lambda: http.DRAINING)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.vllm.environment`."""
@@ -78,28 +81,6 @@ class Vllm:
     def capture(self, observed: Observed, base: Capture) -> Capture:
         """See :mod:`~engdiff.engines.vllm.normalize`."""
         return normalize.capture(observed, base)
-
-    def from_log(self, start: Start, base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.vllm.from_log`."""
-        return from_log.capture(start, base)
-
-    def stage(self, start: Start) -> str:
-        """See :mod:`~engdiff.engines.vllm.from_log`."""
-        return from_log.stage(start)
-
-    def served(
-        self, image: str, words: Sequence[str], variables: Mapping[str, str], *, appended: bool
-    ) -> Served | None:
-        """See :mod:`~engdiff.engines.vllm.deployment`."""
-        return deployment.recognise(image, words, variables, appended=appended)
-
-    def recognises(self, answers: Mapping[str, str]) -> bool:
-        """See :mod:`~engdiff.engines.vllm.http`."""
-        return http.recognises(answers)
-
-    def from_endpoints(self, answers: Mapping[str, str], base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.vllm.http`."""
-        return http.capture(answers, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``; words that a terminal cut into rows are joined where that tells more."""

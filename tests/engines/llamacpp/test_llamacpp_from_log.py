@@ -426,9 +426,9 @@ ODD = [
 
 @given(st.lists(st.sampled_from([*ALL_LINES, *ODD]) | st.text(max_size=40), max_size=25))
 def test_lines_in_any_order_fuzz(lines: list[str]) -> None:
-    heard = Reader({"llamacpp": ENGINE.log}).hear(io.BytesIO("\n".join(lines).encode(errors="replace")))
+    heard = Reader({"llamacpp": ENGINE.log.format}).hear(io.BytesIO("\n".join(lines).encode(errors="replace")))
     starts: list[Start] = [start for speech in heard.speeches.values() for start in speech.starts]
     for start in starts:
-        ENGINE.stage(start)
-        capture = ENGINE.from_log(start, read_capture("llamacpp", "log", "a log does not state it"))
+        ENGINE.log.stage(start)
+        capture = ENGINE.log.capture(start, read_capture("llamacpp", "log", "a log does not state it"))
         Capture.model_validate(capture.model_dump(mode="json"))

@@ -595,4 +595,4 @@ def test_what_is_no_log_of_it_is_none_of_its_lines() -> None:
 
 
 def test_its_engine_is_registered() -> None:
-    assert engines.get("trtllm").log is FORMAT
+    assert engines.get("trtllm").log.format is FORMAT
