@@ -77,7 +77,8 @@ def diff(
     from engdiff.diff.accept import load_acceptances
     from engdiff.report.progress import Progress
     from engdiff.schema.files import check_output
-    from engdiff.sources.sides import Wanted, acquire_sides
+    from engdiff.sources.acquire import Wishes
+    from engdiff.sources.sides import acquire_sides
 
     words: EngineWords = context.obj
     if len(references) < 2:
@@ -92,17 +93,16 @@ def diff(
         format=Format.json if json else format,
         everything=everything,
     )
-    wanted = Wanted(
-        tuple(references),
+    wishes = Wishes(
         model=model,
-        arguments=words.words,
+        arguments=words.words or (),
         variables=variables(env),
         python=python,
         build=build,
         start_limit_seconds=start_limit,
     )
     with Progress(quiet=quiet) as progress:
-        sides = acquire_sides(wanted, progress)
+        sides = acquire_sides(references, wishes, progress)
     return _two(sides, asked, progress) if len(sides) == 2 else _several(sides, asked, progress)
 
 

@@ -62,14 +62,12 @@ class Scan:
 
     def messages(self) -> Iterator[Message]:
         """Every message with an anchor, in order. A consumer that was told a run-time line calls :meth:`was_run`."""
+        columns: int | None = None
         for block in blocks(self._stream, self.notes.append):
             self._recent.append((self.lines + 1, block))
-            columns = wrapped_at(block) if self.lines == 0 else self._columns
-            self._columns = columns
+            columns = wrapped_at(block) if self.lines == 0 else columns
             yield from self._glued(block, columns) if columns else self._in_block(block)
             self.lines += block.count(b"\n") + (not block.endswith(b"\n"))
-
-    _columns: int | None = None
 
     def was_run(self) -> None:
         """The last message was a run-time line: of those, only so many are read in each block."""

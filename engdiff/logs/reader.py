@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Literal
 
 from engdiff.logs.matcher import finder
 from engdiff.logs.messages import Message, Scan
 from engdiff.logs.patterns import LinePattern
 from engdiff.logs.starts import LogFormat, Start
-from engdiff.logs.statements import Line, Said, Statement
+from engdiff.logs.statements import Said, Statement
 from engdiff.logs.values import decimal
 from engdiff.schema.capture import EngineWarning
 
@@ -47,7 +47,6 @@ class Heard:
     run_lines_in_part: bool = False
     notes: list[str] = field(default_factory=list)
     speeches: dict[Key, Speech] = field(default_factory=dict)
-    last_lines: list[Line] = field(default_factory=list)
 
 
 class Reader:
@@ -78,7 +77,6 @@ class Reader:
         heard.lines, heard.run_lines_in_part, heard.notes = scan.lines, scan.run_lines_in_part, scan.notes
         for (_, source), speech in heard.speeches.items():
             self._end(speech.starts[-1], scan, scan.lines + 1, source)
-        heard.last_lines = scan.before(scan.lines + 1, "", 5)
         return heard
 
     def _take(self, message: Message, heard: Heard, scan: Scan) -> bool:
@@ -93,9 +91,9 @@ class Reader:
             if not patterns and not any(mark in text for mark in self._levels[engine]):
                 continue
             said = spoken.said(text)
-            found = [s for p in patterns if (s := _statement(p, said, message, spoken))]
+            found = [(p, s) for p in patterns if (s := _statement(p, said, message, spoken))]
             if found or (said.level and (engine, message.line.source) in heard.speeches):
-                only_run = self._hear(engine, said, found, patterns, message, heard, scan)
+                only_run = self._hear(engine, said, found, message, heard, scan)
         return only_run
 
     def _candidates(self, text: str) -> dict[str, list[LinePattern]]:
@@ -119,33 +117,28 @@ class Reader:
         self,
         engine: str,
         said: Said,
-        found: Sequence[Statement],
-        patterns: Iterable[LinePattern],
+        found: Sequence[tuple[LinePattern, Statement]],
         message: Message,
         heard: Heard,
         scan: Scan,
     ) -> bool:
-        roles = {id(p.pattern): p for p in patterns}
+        """Put what one engine says in a message into its start; whether it was only a run-time line."""
         speech = heard.speeches.setdefault((engine, message.line.source), Speech())
         number = message.line.number
         if not speech.starts:
             speech.starts.append(Start(number, number, heard.file, message.line.source))
-        said_names: set[str] = set()
-        only_run = bool(found)
-        for statement in found:
-            pattern = roles[id(statement.match.re)]
-            if statement.name in said_names:
-                continue
-            said_names.add(statement.name)
+        first_of_each: dict[str, tuple[LinePattern, Statement]] = {}
+        for pattern, statement in found:
+            first_of_each.setdefault(statement.name, (pattern, statement))
+        for pattern, statement in first_of_each.values():
             speech.names[statement.name] = pattern.telling
             start = self._current(speech, statement, pattern, scan)
             start.last = number
-            only_run = only_run and pattern.abundant
             self._put(start, statement, pattern)
         if said.level and message.line.text:
             speech.starts[-1].last = number
             self._warn(speech.starts[-1], said, number)
-        return only_run
+        return bool(found) and all(pattern.abundant for pattern, _ in first_of_each.values())
 
     def _current(self, speech: Speech, statement: Statement, pattern: LinePattern, scan: Scan) -> Start:
         """The start that a statement belongs to; another one when it begins one."""
@@ -181,19 +174,21 @@ class Reader:
             start.statements.append(statement)
 
     def _warn(self, start: Start, said: Said, number: int) -> None:
-        level = {"W": "warning", "WARNING": "warning", "WARN": "warning"}.get(str(said.level).upper(), "error")
-        text = said.text.strip()
-        if not text or str(said.level).upper() not in _LOUD:
+        level, text = _LOUD.get(str(said.level).upper()), said.text.strip()
+        if level is None or not text:
             return
         for index, known in enumerate(start.warnings):
             if known.text == text and known.level == level:
                 start.warnings[index] = known.model_copy(update={"times": known.times + 1})
                 return
         if len(start.warnings) < MOST_WARNINGS:
-            start.warnings.append(EngineWarning(level=level, text=text, line=number))  # type: ignore[arg-type]
+            start.warnings.append(EngineWarning(level=level, text=text, line=number))
 
 
-_LOUD = {"W", "E", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"}
+_LOUD: Mapping[str, Literal["warning", "error"]] = {
+    **dict.fromkeys(("W", "WARN", "WARNING"), "warning"),
+    **dict.fromkeys(("E", "ERROR", "CRITICAL", "FATAL"), "error"),
+}
 
 
 def _begins_another(start: Start, statement: Statement) -> bool:

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engdiff.errors import UsageError
 from engdiff.references import EngineReference, FileReference, Reference, StdinReference, parse
 from engdiff.schema.capture import Capture
 from engdiff.sources.acquire import Wishes, acquire
-from engdiff.sources.attach import AttachWishes
 from engdiff.sources.given import read
 from engdiff.sources.order import Progress
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """References as written, oldest first, and what launches need."""
-
-    references: tuple[str, ...]
-    model: str | None = None
-    arguments: tuple[str, ...] | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-    python: Path | None = None
-    build: str | None = None
-    start_limit_seconds: float | None = None
-    attach: AttachWishes = field(default_factory=AttachWishes)
 
 
 @dataclass(frozen=True)
@@ -38,14 +22,14 @@ class SideCapture:
     launched: bool
 
 
-def acquire_sides(wanted: Wanted, progress: Progress) -> tuple[SideCapture, ...]:
+def acquire_sides(texts: Sequence[str], wishes: Wishes, progress: Progress) -> tuple[SideCapture, ...]:
     """Read what is given first, so that a bad one is told before anything is launched; then launch, in order."""
-    references = [parse(text) for text in wanted.references]
-    _check(wanted, references)
+    references = [parse(text) for text in texts]
+    _check(references, wishes)
     given = {i: read(r) for i, r in enumerate(references) if isinstance(r, FileReference | StdinReference)}
-    wishes = _wishes(wanted, next(filter(_has_command, given.values()), None))
+    wishes = replace(wishes, like=next(filter(_has_command, given.values()), None))
     found = []
-    for index, (text, reference) in enumerate(zip(wanted.references, references, strict=True)):
+    for index, (text, reference) in enumerate(zip(texts, references, strict=True)):
         if index in given:
             capture = given[index]
         else:
@@ -57,29 +41,16 @@ def acquire_sides(wanted: Wanted, progress: Progress) -> tuple[SideCapture, ...]
     return tuple(found)
 
 
-def _check(wanted: Wanted, references: Sequence[Reference]) -> None:
+def _check(references: Sequence[Reference], wishes: Wishes) -> None:
     launched = sum(isinstance(r, EngineReference) for r in references)
     if sum(isinstance(r, StdinReference) for r in references) > 1:
         raise UsageError("`-` can be given once: there is one standard input", "write one of the two to a file")
-    if wanted.arguments and not launched:
+    if wishes.arguments and not launched:
         raise UsageError("words after -- go to an engine, and nothing is launched here", "leave them out")
-    if wanted.python and launched != 1:
+    if wishes.python and launched != 1:
         raise UsageError("--python names the interpreter of one engine", "give one capture file and one engine")
 
 
 def _has_command(capture: Capture) -> bool:
     """Whether its command is known, so that another engine can be started with it."""
     return capture.launch.unknown_because is None
-
-
-def _wishes(wanted: Wanted, like: Capture | None) -> Wishes:
-    return Wishes(
-        model=wanted.model,
-        arguments=wanted.arguments or (),
-        variables=wanted.variables,
-        python=wanted.python,
-        build=wanted.build,
-        start_limit_seconds=wanted.start_limit_seconds,
-        like=like,
-        attach=wanted.attach,
-    )
