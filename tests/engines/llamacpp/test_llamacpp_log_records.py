@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from engdiff.schema.capture import Capture, Pool
-from engdiff.schema.values import Known, Unknown, plain
+from engdiff.schema.values import Unknown, plain
 from engdiff.sources.log import LogWishes, read_log
 from engdiff.units import GIB, MIB
+from tests.engines.known import every_known
 
 RECORDS = [
     json.loads(line) for line in (Path(__file__).parent / "records.jsonl").read_text(encoding="utf-8").splitlines()
@@ -170,23 +171,11 @@ def test_a_record_states_no_version_and_no_failure(name: str, tmp_path: Path) ->
     assert capture.launch.unknown_because
 
 
-def knowns(part: Any) -> list[Known]:
-    if isinstance(part, Known):
-        return [part]
-    if isinstance(part, dict):
-        return [k for value in part.values() for k in knowns(value)]
-    if isinstance(part, tuple | list):
-        return [k for value in part for k in knowns(value)]
-    if hasattr(type(part), "model_fields"):
-        return [k for name in type(part).model_fields for k in knowns(getattr(part, name))]
-    return []
-
-
 @pytest.mark.parametrize("name", EXCERPTS)
 def test_each_value_cites_the_line_in_which_it_stands(name: str, tmp_path: Path) -> None:
     lines = EXCERPTS[name].splitlines()
     capture = read(tmp_path, EXCERPTS[name])
-    found = knowns(capture)
+    found = every_known(capture)
     for known in found:
         if known.evidence is None or known.evidence.source != "log":
             continue

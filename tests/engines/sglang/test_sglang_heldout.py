@@ -14,7 +14,7 @@ import pytest
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import plain
-from tests.engines.sglang.conftest import Read
+from tests.engines.conftest import Read
 from tests.engines.sglang.facts import argument, final, free, gib, pool, rank, said, term, tokens
 from tests.logs.cited import invented
 

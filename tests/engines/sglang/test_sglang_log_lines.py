@@ -11,7 +11,7 @@ from engdiff.engines.sglang.engine import ENGINE
 from engdiff.errors import LogForeign
 from engdiff.schema.values import Known, plain
 from engdiff.units import GIB
-from tests.engines.sglang.conftest import Read
+from tests.engines.conftest import Read
 from tests.engines.sglang.facts import argument, final, gib, pool, rank, said, term, tokens
 
 AT = "[2026-01-02 03:04:05"

@@ -12,8 +12,9 @@ import pytest
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import plain
-from tests.engines.sglang.conftest import Read
-from tests.engines.sglang.facts import argument, every_known, final, free, gib, pool, rank, said, term, tokens
+from tests.engines.conftest import Read
+from tests.engines.known import every_known
+from tests.engines.sglang.facts import argument, final, free, gib, pool, rank, said, term, tokens
 
 RECORDS = {
     record["id"]: record["log_excerpt"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engdiff.schema.capture import Capture, Pool, Rank
-from engdiff.schema.values import Known, plain
+from engdiff.schema.values import plain
 from engdiff.units import GIB
 
 
@@ -43,16 +43,3 @@ def component(capture: Capture, name: str) -> tuple[Any, Any]:
 def final(capture: Capture, key: str) -> Any:
     """A setting's deepest value."""
     return plain(capture.settings[key].final)
-
-
-def every_known(value: Any) -> list[Known]:
-    """All values with evidence in a capture."""
-    if isinstance(value, Known):
-        return [value]
-    if isinstance(value, dict):
-        return [k for v in value.values() for k in every_known(v)]
-    if isinstance(value, list | tuple):
-        return [k for v in value for k in every_known(v)]
-    if hasattr(type(value), "model_fields"):
-        return [k for name in type(value).model_fields for k in every_known(getattr(value, name))]
-    return []

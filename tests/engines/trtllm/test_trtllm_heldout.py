@@ -16,7 +16,7 @@ import pytest
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import Unknown, plain
-from tests.engines.trtllm.conftest import Read
+from tests.engines.conftest import Read
 from tests.engines.trtllm.facts import final, gib, pool, rank, said, term
 from tests.logs.cited import invented
 

@@ -11,9 +11,10 @@ from engdiff import engines
 from engdiff.engines.trtllm.log import FORMAT, said
 from engdiff.schema.values import Unknown, plain
 from engdiff.units import GIB
+from tests.engines.conftest import Read
+from tests.engines.known import every_known
 from tests.engines.trtllm import logs
-from tests.engines.trtllm.conftest import Read
-from tests.engines.trtllm.facts import every_known, final, gib, pool, rank, term
+from tests.engines.trtllm.facts import final, gib, pool, rank, term
 from tests.engines.trtllm.facts import said as printed
 
 

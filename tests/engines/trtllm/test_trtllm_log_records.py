@@ -13,8 +13,9 @@ import pytest
 from engdiff.errors import LogForeign
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import plain
-from tests.engines.trtllm.conftest import Read
-from tests.engines.trtllm.facts import component, every_known, final, gib, pool, rank, said, term
+from tests.engines.conftest import Read
+from tests.engines.known import every_known
+from tests.engines.trtllm.facts import component, final, gib, pool, rank, said, term
 
 RECORDS = {
     record["id"]: record["log_excerpt"]

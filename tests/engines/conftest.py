@@ -1,4 +1,4 @@
-"""Reads a text as a log of SGLang, with the whole machinery."""
+"""Reads a text as a log of whichever engine wrote it, with the whole machinery."""
 
 from __future__ import annotations
 
