@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from engdiff import engines, errors
-from engdiff.engines.contract import Engine
+from engdiff.engines.contract import ExportedProbe
 from engdiff.redact import redact_tree
 from engdiff.schema.capture import Capture
 from engdiff.sources.base import read_capture
@@ -29,15 +29,15 @@ def read_probe(folder: Path, engine: str | None) -> Capture:
     )
 
 
-def exporting(name: str) -> Engine:
-    """The engine of this name. Raises :class:`~engdiff.errors.UsageError` when nothing can be mounted into it."""
+def probe_of(name: str) -> ExportedProbe:
+    """The probe of this engine. Raises :class:`~engdiff.errors.UsageError` when nothing can be mounted into it."""
     engine = engines.get(name)
     if engine.exported_probe is None:
         raise errors.UsageError(
             f"{engine.title} takes no probe from outside in this version",
             f"read the running server (engdiff capture {name} --attach URL) or its log (--log FILE)",
         )
-    return engine
+    return engine.exported_probe
 
 
 def _files(folder: Path) -> dict[str, JsonValue]:

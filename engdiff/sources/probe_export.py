@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from engdiff.errors import OutputExists, OutputUnwritable
-from engdiff.sources.probe import exporting
+from engdiff.sources.probe import probe_of
 
 MOUNTED = "/engdiff-probe"
 OUTPUT = "/tmp/engdiff"  # noqa: S108 - a path inside somebody else's container
@@ -17,8 +17,7 @@ NAME = "engdiff-probe"
 
 def export_probe(engine_name: str, folder: Path, *, force: bool) -> tuple[str, ...]:
     """Write the files; the lines that say how to go on. Raises an error that names what cannot be written."""
-    probe = exporting(engine_name).exported_probe
-    assert probe is not None, "exporting() refuses an engine without"
+    probe = probe_of(engine_name)
     files, variables = probe.files(), probe.variables(MOUNTED, OUTPUT)
     texts = {**files, "configmap.yaml": _config_map(files), "pod-patch.yaml": _patch(files, variables)}
     if not force and folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
