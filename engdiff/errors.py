@@ -219,6 +219,14 @@ class EnvironmentFailed(EngdiffError):
     exit_code = EXIT_ENGINE_FAILED
 
 
+class ImageFailed(EnvironmentFailed):
+    """A container image cannot be had, or is not what it should be."""
+
+    def __init__(self, image: str, problem: str, advice: str, output: Sequence[str] = ()) -> None:
+        last = "".join(f"\n  {line}" for line in output)
+        super().__init__(f"{image}: {problem}{':' if last else ''}{last}", advice)
+
+
 class NoNetwork(EnvironmentFailed):
     """The package index cannot be reached."""
 
@@ -261,6 +269,17 @@ class MachineUnfit(EngdiffError):
     """This machine cannot do what was asked."""
 
     exit_code = EXIT_UNFIT
+
+
+class NoContainerTool(MachineUnfit):
+    """Neither docker nor podman."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "neither docker nor podman is on the PATH, and --container needs one of them",
+            "install one, or leave --container out: engdiff then makes an environment of its own; "
+            "with --dry-run the command is shown all the same",
+        )
 
 
 class Interrupted(EngdiffError):

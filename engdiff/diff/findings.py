@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from engdiff.knowledge.settings import Area
 from engdiff.schema.capture import Origin
+from engdiff.schema.diff import Meanings
 from engdiff.schema.values import Known, Unknown, plain
 from engdiff.schema.wording import ratio, show
 
@@ -30,6 +31,15 @@ class Found:
     since: str | None = None
     inert: bool = False
     """Whether it is known to have no effect here."""
+
+    titles: tuple[str, str] = ("", "")
+    """The two engines, where they are different ones."""
+
+    meanings: Meanings | None = None
+    """What the two engines mean by it, where they are different ones."""
+
+    units: tuple[str, str] | None = None
+    """Units of the two values, where the engines count in different ones."""
 
     rank: ClassVar[int] = 1
     """Among findings of one area: 0 comes first."""
@@ -225,3 +235,80 @@ class NativeMoved(Found):
     def explained(self) -> bool:
         """Only where the engine's knowledge has this very change, or knows that it does nothing here."""
         return self.since is not None or self.inert
+
+
+# --- between different engines ------------------------------------------------------------------------------------
+
+
+class Apart(Found):
+    """A finding between different engines: neither value is before the other."""
+
+    def both(self) -> str:
+        """``SGLang 3,072 requests; vLLM 128 requests``: neither is before the other."""
+        was, now = self.each()
+        return f"{self.titles[0]} {was}; {self.titles[1]} {now}"
+
+    def each(self) -> tuple[str, str]:
+        """The two values, each with its unit."""
+        units = self.units or (self.unit, self.unit)
+        return show(self.old, units[0]), show(self.new, units[1])
+
+
+class StartsAlone(Apart):
+    """The new engine starts and the other one did not."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """Says what was wrong with the other."""
+        return f"{self.titles[1]} starts; {self.titles[0]} does not: {plain(self.old)}"
+
+
+class NeitherStarts(Apart):
+    """Neither engine starts."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The two reasons."""
+        return f"neither starts; {self.titles[0]}: {plain(self.old)}; {self.titles[1]}: {plain(self.new)}"
+
+
+class SettingNotCarried(Apart):
+    """The user set it on the old engine, and on the new one nobody did."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """What was set, and what holds now."""
+        was, now = self.each()
+        text = f"{self.name} is not carried over: set to {was} on {self.titles[0]}, {self.titles[1]} has {now}"
+        unlike = self.meanings is not None and not self.meanings.comparable
+        return text + (", which means another thing" if unlike else "")
+
+
+class MeaningDiffers(Apart):
+    """Both engines have it and mean different things by it, so that its values say nothing of each other."""
+
+    def headline(self) -> str:
+        """The two values, without how they relate."""
+        return f"{self.name} means another thing on each: {self.both()}"
+
+
+class SettingDiffers(Apart):
+    """Both engines have it and mean the same by it, and the values differ."""
+
+    def headline(self) -> str:
+        """The two values."""
+        return f"{self.name}: {self.both()}"
+
+
+class PoolDiffers(Apart):
+    """The KV caches of the two engines have different sizes."""
+
+    rank = 0
+
+    def headline(self) -> str:
+        """The two sizes and how they relate."""
+        change = ratio(self.old, self.new)
+        return f"{self.name}: {self.both()}" + (f" ({change})" if change else "")

@@ -61,9 +61,9 @@ def package_moves(old: Capture, new: Capture) -> tuple[Move, ...]:
     return tuple(Move(name=n, old=left.get(n), new=right.get(n)) for n in names if left.get(n) != right.get(n))
 
 
-def ground_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
-    """Machine and packages, where a side does not state them."""
-    sides = (("old", old), ("new", new))
+def ground_not_compared(old: Capture, new: Capture, names: tuple[str, str] = ("old", "new")) -> Iterator[NotCompared]:
+    """Machine and packages, where a side does not state them. ``names``: how the sides are called."""
+    sides = ((names[0], old), (names[1], new))
     for what, field, it in (("machine", "host", "it"), ("packages", "environment", "them")):
         silent = [(s, c) for s, c in sides if isinstance(getattr(c.identity, field), Unknown)]
         if len(silent) == len(sides):

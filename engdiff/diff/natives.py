@@ -73,11 +73,9 @@ def natives_found(found: Leaves | None, engine: Engine) -> Iterator[Found]:
 
 
 def natives_only(
-    found: Leaves | None, engine: Engine | None, because: str | None
+    found: Leaves | None, engine: Engine, because: str | None
 ) -> tuple[tuple[NativeLeaf, ...], int, tuple[NotCompared, ...]]:
     """Leaves that one side has alone, how many were compared, and why if none were."""
-    if engine is None:
-        return (), 0, ()
     if found is None:
         return (), 0, (NotCompared(what="native configuration", because=because or NOTHING),)
 

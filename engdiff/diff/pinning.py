@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from engdiff.diff.effect import no_effect
 from engdiff.diff.findings import (
@@ -20,27 +21,34 @@ from engdiff.diff.findings import (
 )
 from engdiff.diff.sides import words_known
 from engdiff.engines.contract import Engine, PinStyle
+from engdiff.engines.contract import Pin as EnginePin
+from engdiff.engines.layers import MISSING, lookup
 from engdiff.knowledge.tables import Change
-from engdiff.knowledge.versions import is_version, release
+from engdiff.knowledge.versions import is_version, older
 from engdiff.redact import REDACTED
-from engdiff.schema.capture import Capture
+from engdiff.schema.capture import Capture, Environment
 from engdiff.schema.diff import Finding, Pin
 from engdiff.schema.values import Unknown, plain
+
+STDIN = "-"
+"""A label that names nothing that could be read again."""
 
 STARTS = (StartRefused, StartMended, DiedServing, FailureChanged, FailureMoved)
 """Findings about the start: their advice stands in place of a pin."""
 
 
-def known_change(found: Found, old: Capture, new: Capture, engine: Engine | None) -> Change | None:
+def known_change(found: Found, old: Capture, new: Capture, engine: Engine) -> Change | None:
     """What the engine's knowledge says of this very move, between these versions, on this kind of device."""
     before, after = (plain(c.identity.version) for c in (old, new))
-    if engine is None or not isinstance(before, str) or not isinstance(after, str):
+    if not isinstance(before, str) or not isinstance(after, str):
         return None
-    if not (is_version(before) and is_version(after)) or release(after) < release(before):
+    if not (is_version(before) and is_version(after)) or older(after, before):
         return None
     platform = _platform(new)
     key = found.key.removeprefix(engine.native_root)
-    settings = {name: plain(setting.final) for name, setting in new.settings.items()}
+    leaves = {name: lookup(new.native, f"{engine.native_root}{name}") for name in engine.knowledge.conditions}
+    settings = {name: value for name, value in leaves.items() if value is not MISSING}
+    settings |= {name: plain(setting.final) for name, setting in new.settings.items()}
     return engine.knowledge.change(key, (before, after), platform, plain(found.new), settings)
 
 
@@ -52,9 +60,9 @@ def _platform(capture: Capture) -> str:
     return "cuda" if any(d.kind == "gpu" for d in devices) else "cpu"
 
 
-def informed(found: Found, change: Change | None, new: Capture, engine: Engine | None) -> Found:
+def informed(found: Found, change: Change | None, new: Capture, engine: Engine) -> Found:
     """The finding with what the engine's knowledge adds: what changed, why it matters, since when, and if it acts."""
-    nothing = no_effect(found.key, new, engine) if engine else None
+    nothing = no_effect(found.key, new, engine)
     if nothing:
         return replace(
             found, why=f"No effect here: {nothing}", since=change.since if change else None, area="cosmetic", inert=True
@@ -69,12 +77,8 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
-def pin_for(
-    found: Found, change: Change | None, old: Capture, new: Capture, engine: Engine | None, style: PinStyle
-) -> Pin:
+def pin_for(found: Found, change: Change | None, old: Capture, new: Capture, engine: Engine, style: PinStyle) -> Pin:
     """The pin, or why there is none. What is known of the change goes before what the flag's name suggests."""
-    if engine is None:
-        return Pin(text=None, because="the two are different engines")
     if isinstance(found, STARTS):
         return Pin(text=None, because=new.failure.advice if new.failure else "it starts")
     if found.inert:
@@ -85,12 +89,17 @@ def pin_for(
     if made is not None and isinstance(found, PoolShrank):
         return Pin(text=None, because=f"{made.text()} forces the old size, where the memory for it is there")
     if made is not None:
-        return Pin(text=made.text(), style=made.style)
+        return pin_of(made)
     if change and change.pin:
         return _known_pin(change, found)
     if style == "env" and engine.pin(found.key, old, new, "flags") is not None:
         return Pin(text=None, because="only a flag restores it")
     return Pin(text=None, because=_no_pin(found))
+
+
+def pin_of(made: EnginePin) -> Pin:
+    """An engine's pin as the document holds it."""
+    return Pin(text=made.text(), style=made.style, because=made.where())
 
 
 def _known_pin(change: Change, found: Found) -> Pin:
@@ -132,29 +141,38 @@ class Commands:
     prove: str | None
 
 
-def pinned_commands(
-    old: Capture,
-    new: Capture,
-    engine: Engine | None,
-    findings: Sequence[Finding],
-    *,
-    old_label: str,
-    old_launched: bool,
-) -> Commands:
-    """The new side's command with the pins of every unasked finding that costs something.
+@dataclass(frozen=True)
+class Command:
+    """What the pinned command is made of. ``old_launched``: the old label names an engine started for this."""
+
+    old_label: str
+    old_launched: bool
+    pins: Sequence[Pin]
+
+
+def costly_pins(findings: Sequence[Finding]) -> list[Pin]:
+    """Pins of every unasked finding that costs something and follows from no other."""
+    return [f.pin for f in findings if not f.asked and not f.follows_from and f.area != "cosmetic"]
+
+
+def pinned_commands(old: Capture, new: Capture, engine: Engine, command: Command) -> Commands:
+    """The new side's command with these pins.
 
     Nothing if none has one, or if the command is not known: half a command would start another engine.
     """
-    own = [f.pin for f in findings if not f.asked and not f.follows_from and f.area != "cosmetic"]
-    flags = tuple(w for text in _texts(own, "flags") for w in shlex.split(text))
-    pinned = dict(w.split("=", 1) for text in _texts(own, "env") for w in shlex.split(text))
+    flags = tuple(w for text in _texts(command.pins, "flags") for w in shlex.split(text))
+    pinned = dict(w.split("=", 1) for text in _texts(command.pins, "env") for w in shlex.split(text))
+    lines = _texts(command.pins, "file")
     model = new.launch.model if words_known(new) else None
-    if engine is None or model is None or not (flags or pinned):
+    if model is None or not (flags or pinned or lines):
         return Commands(None, None)
     arguments, variables = (*new.launch.arguments, *flags), {**_variables(new), **pinned}
     native = shlex.join(engine.native_command(model, arguments))
     prefix = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    return Commands(" ".join((*prefix, native)), _prove(old, new, arguments, variables, old_label, old_launched))
+    if lines:
+        return Commands(" ".join((*prefix, native, _first_the_file(lines, command.pins))), None)
+    prove = None if command.old_label == STDIN else _prove(old, new, arguments, variables, command)
+    return Commands(" ".join((*prefix, native)), prove)
 
 
 def _prove(
@@ -162,16 +180,15 @@ def _prove(
     new: Capture,
     arguments: Sequence[str],
     variables: Mapping[str, str],
-    old_label: str,
-    old_launched: bool,
+    command: Command,
 ) -> str | None:
     """The same comparison with the pins on the new side alone: words after ``--`` would reach an old side launched."""
     pinned = _launch_words(new, arguments, variables)
-    again = _launch_words(old, old.launch.arguments, _variables(old)) if old_launched else None
-    if pinned is None or (old_launched and again is None):
+    again = _launch_words(old, old.launch.arguments, _variables(old)) if command.old_launched else None
+    if pinned is None or (command.old_launched and again is None):
         return None
     if again is None:
-        return shlex.join(("engdiff", "diff", old_label, *pinned))
+        return shlex.join(("engdiff", "diff", command.old_label, *pinned))
     return f"{shlex.join(('engdiff', 'capture', *again))} | {shlex.join(('engdiff', 'diff', '-', *pinned))}"
 
 
@@ -190,16 +207,25 @@ def _variables(capture: Capture) -> dict[str, str]:
     return {k: v for k, v in capture.launch.variables.items() if REDACTED not in v}
 
 
-def _texts(pins: Sequence[Pin], style: PinStyle) -> list[str]:
+def _first_the_file(lines: Sequence[str], pins: Sequence[Pin]) -> str:
+    """A comment that a shell reads over: the command is not whole without these lines, and no word carries them."""
+    where = next(pin.because for pin in pins if pin.style == "file")
+    return f"# and first, as {where}: {'; '.join(lines)}"
+
+
+def _texts(pins: Sequence[Pin], style: PinStyle | Literal["file"]) -> list[str]:
     """The pins of one style as typed, each once."""
     return list(dict.fromkeys(p.text for p in pins if p.text and p.style == style))
 
 
 def _reference(capture: Capture) -> tuple[str, ...] | None:
-    """How to launch this engine again: by version, or by the interpreter that has it; ``None`` when not known."""
-    identity = capture.identity
+    """How to launch this engine again: by image, version, or the interpreter that has it; ``None`` when not known."""
+    identity, image = capture.identity, capture.launch.image
+    managed = isinstance(identity.environment, Environment) and identity.environment.managed
+    if identity.source == "launch" and image and not managed:
+        return (identity.engine, "--container", image)
     if isinstance(identity.environment, Unknown) or isinstance(identity.version, Unknown):
         return None
-    if identity.environment.managed:
+    if managed:
         return (f"{identity.engine}@{plain(identity.version)}",)
     return (identity.engine, "--python", identity.environment.interpreter)

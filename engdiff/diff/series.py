@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from engdiff import engines
 from engdiff.diff import findings as kinds
 from engdiff.diff.accept import Acceptance
-from engdiff.diff.compare import STDIN, compare
+from engdiff.diff.compare import compare
+from engdiff.diff.pinning import STDIN
 from engdiff.diff.tolerance import about_equal
 from engdiff.diff.values_at import value_at
 from engdiff.engines.contract import PinStyle

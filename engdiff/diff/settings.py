@@ -26,7 +26,7 @@ NOT_DECISIONS = frozenset({"model.path"})
 """Keys that say what was loaded, not what the engine decided; another model is told by its own line."""
 
 
-def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterator[Found]:
+def settings_found(old: Capture, new: Capture, engine: Engine) -> Iterator[Found]:
     """A finding for every canonical setting that moved, and for every one that the user set and that is gone.
 
     Where one side did not start, only what the user wrote differently: the rest was never resolved.
@@ -40,7 +40,7 @@ def settings_found(old: Capture, new: Capture, engine: Engine | None) -> Iterato
         if a and b:
             found = _moved(info, a, b, follows.get(key, ()), old, new)
             yield from (one for one in found if started or one.asked)
-        elif a and engine and started and both_whole(old, new) and _unheard(a, new, engine):
+        elif a and started and both_whole(old, new) and _unheard(a, new, engine):
             yield SettingGone(
                 key=key,
                 name=key,
@@ -62,10 +62,8 @@ def _unheard(setting: Setting, new: Capture, engine: Engine) -> bool:
     return written_as not in {word for n in names for word in (n.flag, n.variable)}
 
 
-def _follows(new: Capture, engine: Engine | None) -> dict[str, tuple[str, ...]]:
+def _follows(new: Capture, engine: Engine) -> dict[str, tuple[str, ...]]:
     """Keys that the engine computes from others, by its own knowledge."""
-    if engine is None:
-        return {}
     version = str(plain(new.identity.version))
     return {key: names.derived_from for key, names in engine.knowledge.names(version).items() if names.derived_from}
 
@@ -105,11 +103,18 @@ def _words(capture: Capture) -> object:
 
 def _asked(a: Setting, b: Setting, old: Capture, new: Capture) -> bool:
     """Whether the user wrote two different things. Under the very same words nothing counts as asked."""
-    if same(plain(a.configured), plain(b.configured)):
+    if same(plain(a.configured), plain(b.configured)) or same(_wish(a), _wish(b)):
         return False
     if words_known(old) and words_known(new):
         return _words(old) != _words(new)
     return _told(a, old) and _told(b, new)
+
+
+def _wish(setting: Setting) -> object:
+    """What the user wrote, or the default that nobody touched: to write a default out asks for nothing new."""
+    if setting.configured is not None:
+        return setting.configured.value
+    return plain(setting.final) if setting.origin == "default" else None
 
 
 def _told(setting: Setting, capture: Capture) -> bool:

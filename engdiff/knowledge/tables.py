@@ -1,4 +1,4 @@
-"""An engine's knowledge, read from the TOML files in its package: names, changes, noise, failures."""
+"""An engine's knowledge, read from the TOML files in its package: names, meanings, changes, noise, failures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
+from packaging.version import Version
+
+from engdiff.knowledge.meanings import Tongue, tongue
 from engdiff.knowledge.settings import Area
-from engdiff.knowledge.versions import at_version, holds, is_version, release
+from engdiff.knowledge.versions import at_version, came_between, holds
 
 _PLACEHOLDER = re.compile(r"[=\s](?:N|GIB|BYTES|LIST|NAME|DIR)$")
 
@@ -25,7 +28,8 @@ class Change:
 
     ``pin`` may hold ``{old}``, the old side's value, or a word in capitals that the user must fill in.
     ``area`` is given where it differs from that of the key: a change without effect is cosmetic. ``when`` names
-    canonical settings that must have these values for the change to act.
+    settings, canonical or native, that must have these values for the change to act: a value, ``"*"`` for any that is
+    set, or ``"=new"`` for the very value that this one has now.
     """
 
     key: str
@@ -47,7 +51,7 @@ class Change:
         """Whether this change led to ``value`` under these other settings; what it does not name it leaves open."""
         stated = self.extra.get("new")
         fits = stated is None or str(stated).lower() == str(value).lower()
-        return fits and all(settings.get(key) == wanted for key, wanted in self.when.items())
+        return fits and all(_meets(settings.get(key), wanted, value) for key, wanted in self.when.items())
 
     @property
     def pin_is_complete(self) -> bool:
@@ -125,6 +129,11 @@ class Knowledge:
         return self._read("noise.toml")
 
     @cached_property
+    def tongue(self) -> Tongue:
+        """What the engine means by words that others use as well."""
+        return tongue(self._read("meanings.toml"))
+
+    @cached_property
     def changes(self) -> tuple[Change, ...]:
         """All known changes, in the order of the file."""
         named = {f for f in Change.__dataclass_fields__ if f != "extra"}
@@ -171,17 +180,23 @@ class Knowledge:
     ) -> Change | None:
         """The newest known change of ``key`` between two versions that explains its new value.
 
-        ``platform`` and ``settings`` (canonical key to value) are those of the new side.
+        ``platform`` and ``settings`` (by canonical key, and by native path for :attr:`conditions`) are those of the
+        new side.
         """
-        low, high = sorted(map(release, versions))
+        older, newer = sorted(versions, key=Version)
         between = [
             change
             for change in self._changes_by_key.get(key, ())
             if change.platform in ("any", platform)
-            and low < release(change.since) <= high
+            and came_between(older, change.since, newer)
             and change.explains(new_value, settings)
         ]
-        return max(between, key=lambda change: release(change.since), default=None)
+        return max(between, key=lambda change: Version(change.since), default=None)
+
+    @cached_property
+    def conditions(self) -> frozenset[str]:
+        """Every setting that a change names as its condition, canonical or native."""
+        return frozenset(key for change in self.changes for key in change.when)
 
     @cached_property
     def _changes_by_key(self) -> dict[str, list[Change]]:
@@ -204,16 +219,13 @@ class Knowledge:
 
     def renamed(self, old_version: str, new_version: str) -> dict[str, str]:
         """Old native path to new one, for leaves that only moved between the two versions (older first)."""
-        if not (is_version(old_version) and is_version(new_version)):
-            return {}
-        low, high = release(old_version), release(new_version)
         return {
             change.old_native: change.new_native
             for change in self.changes
             if change.kind == "renamed"
             and change.old_native
             and change.new_native
-            and low < release(change.since) <= high
+            and came_between(old_version, change.since, new_version)
         }
 
     def is_noise(self, path: str) -> bool:
@@ -227,17 +239,28 @@ class Knowledge:
 
     def is_inert(self, path: str, value: object) -> bool:
         """Whether this value of a leaf that only one version has means "off" or "as before"."""
-        return path in self._inert and str(value).lower() == str(self._inert[path]).lower()
+        return str(value).lower() in self._inert.get(path, ())
 
     @cached_property
-    def _inert(self) -> dict[str, Any]:
-        return {row["path"]: row["value"] for row in self._noise.get("inert", ())}
+    def _inert(self) -> dict[str, set[str]]:
+        """Every such value by path: an option may have been introduced with one and have another now."""
+        found: dict[str, set[str]] = {}
+        for row in self._noise.get("inert", ()):
+            found.setdefault(row["path"], set()).add(str(row["value"]).lower())
+        return found
 
     def area(self, path: str) -> Area:
         """What a change of this native leaf can cost: the longest prefix in ``[areas]`` decides; else cosmetic."""
         areas: Mapping[str, Area] = self._noise.get("areas", {})
         best = max((p for p in areas if path == p or path.startswith(p + ".")), key=len, default=None)
         return areas[best] if best else "cosmetic"
+
+
+def _meets(value: object, wanted: object, new_value: object) -> bool:
+    """Whether another setting has the value that a change needs."""
+    if wanted == "*":
+        return value not in (None, False, "", "none")
+    return value == (new_value if wanted == "=new" else wanted)
 
 
 def _condition(row: Mapping[str, Any]) -> Condition:

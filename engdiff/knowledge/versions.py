@@ -26,6 +26,23 @@ def holds(version: str, since: str | None = None, until: str | None = None) -> b
     return (since is None or release(since) <= at) and (until is None or at <= release(until))
 
 
+def came_between(older: str, since: str, newer: str) -> bool:
+    """Whether a release came after ``older`` and is in ``newer``.
+
+    Post-releases and candidates (``1.3.0rc21``) are told apart only where ``since`` is one: a release stands for all.
+    """
+    if not (is_version(older) and is_version(newer)):
+        return False
+    named = Version(since)
+    read = Version if named.is_postrelease or named.is_prerelease else release
+    return read(older) < read(since) <= read(newer)
+
+
+def older(version: str, other: str) -> bool:
+    """Whether ``version`` came before ``other``, candidates of one release told apart."""
+    return Version(version) < Version(other)
+
+
 def at_version(entry: Any, version: str, field: str) -> str | None:
     """The value of ``entry`` that holds at ``version``: a plain text, or a list of ``{field, since, until}``."""
     if entry is None or isinstance(entry, str):

@@ -1,13 +1,14 @@
 """The guard: a small process that holds an engine's process tree, and ends all of it.
 
 engdiff runs ``python -m engdiff.process.guard`` in a session of its own and talks to it through pipes, one JSON
-document per line. Into stdin goes first the order (``argv``, ``env``, ``cwd``, ``limits``), later ``"stop"`` or
-``"kill"``; the end of stdin means that engdiff died, and is a request to stop as well. Out of stdout come the
-events ``started``, ``refused``, ``exited`` and, last of all, ``stopped``. What the engine prints goes to the
+document per line. Into stdin goes first the order (``argv``, ``env``, ``cwd``, ``limits``, ``removal``), later
+``"stop"`` or ``"kill"``; the end of stdin means that engdiff died, and is a request to stop as well. Out of stdout
+come the events ``started``, ``refused``, ``exited`` and, last of all, ``stopped``. What the engine prints goes to the
 guard's own stderr, which engdiff points at a log file.
 
 Linux hands the orphans of the tree to the guard (it is their "child subreaper"), so that no double fork and no new
-session escapes. macOS has no such thing: there orphans are found by the private TMPDIR in their environment, and one
+session escapes. What is no process of the tree, as in a container, is ended by the command ``removal``, which is run
+last and always. macOS has no such thing: there orphans are found by the private TMPDIR in their environment, and one
 that changed it can escape. POSIX only; standard library and psutil only.
 """
 
@@ -191,7 +192,14 @@ class Guard:
         self._end_trackers()
         left = [process.pid for process in self.tree.living()]
         removed = [*self.memory.remove(), *leftovers.remaining(self.folder)]
-        _tell("stopped", step=step, seconds=time.monotonic() - began, removed=removed, left=left)
+        unremoved = self._remove()
+        seconds = time.monotonic() - began
+        _tell("stopped", step=step, seconds=seconds, removed=removed, left=left, unremoved=unremoved)
+
+    def _remove(self) -> str:
+        """Whatever its client did: a client that was killed leaves its container running."""
+        removal = self.order.get("removal")
+        return leftovers.run_removal(removal) if removal else ""
 
     def _wait_while(self, busy: Callable[[], object], limit_s: float) -> None:
         """Wait until nothing is busy, the limit is over, or engdiff is in a hurry."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 TRACKERS_S = 3.0  # what resource trackers get to unlink what they know, once nobody else is left
+REMOVAL_S = 20.0  # for a container that is killed and removed, once or twice
+_GONE = re.compile(r"no such container|no container with|already in progress", re.IGNORECASE)
 _TRACKER = re.compile(r"from [\w.]*\bresource_tracker import main\b")
 _FOLDER = "/dev/shm"  # noqa: S108 -- the system's own place
 _LONGEST_BASE = 40  # a socket's path may have 107 bytes, and engines append a name with a UUID
@@ -108,6 +111,23 @@ def processes_of(folder: str) -> list[psutil.Process]:
             if process.environ().get("TMPDIR") == folder:
                 found.append(process)
     return found
+
+
+def run_removal(command: Sequence[str]) -> str:
+    """Run what removes something outside the tree, such as a container; says why it failed, or nothing.
+
+    Where there is nothing to remove any more, all is well.
+    """
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=REMOVAL_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {REMOVAL_S:.0f} s"
+    except OSError as error:
+        return str(error)
+    said = " ".join((done.stderr or done.stdout).split())
+    return "" if done.returncode == 0 or _GONE.search(said) else said or f"exit code {done.returncode}"
 
 
 def remaining(folder: str) -> list[str]:

@@ -48,6 +48,8 @@ class EngineCommand:
     """What to start. ``env`` is the complete environment, but TMPDIR, which will be a private folder.
 
     ``scratch`` is a folder of engdiff's own for this run: the guard removes it when engdiff dies before it could.
+    ``removal`` is a command that ends what is no child of the engine's main process (a container): it is run last,
+    however the engine ended, and whoever of engdiff and guard is left to run it.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +58,7 @@ class EngineCommand:
     log: Path
     stop_limits_s: StopLimits = _LIMITS
     scratch: Path | None = None
+    removal: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,16 @@ class ProcessFact:
 
 @dataclass(frozen=True)
 class StopReport:
-    """How an engine was stopped: the last step needed, what was removed, and the pids that would not end."""
+    """How an engine was stopped: the last step needed, what was removed, and the pids that would not end.
+
+    ``unremoved``: why the command ``removal`` failed.
+    """
 
     step: StopStep
     seconds: float
     removed: tuple[str, ...] = ()
     left: tuple[int, ...] = ()
+    unremoved: str = ""
 
 
 class RunningEngine:
@@ -167,17 +174,23 @@ class RunningEngine:
         """
         self._send("stop")
         try:
-            self._wait_for("stopped", sum(self._command.stop_limits_s) + _MARGIN_S)
+            self._wait_for("stopped", sum(self._command.stop_limits_s) + self._margin_s)
         except KeyboardInterrupt:
             self._send("kill")
-            self._wait_for("stopped", self._command.stop_limits_s.kill + _MARGIN_S)
+            self._wait_for("stopped", self._command.stop_limits_s.kill + self._margin_s)
             raise
         finally:
             self._release()
         event = self._events.get("stopped")
         if event is None:
             return self._clean_up_alone()
-        return StopReport(event["step"], event["seconds"], tuple(event["removed"]), tuple(event["left"]))
+        return StopReport(
+            event["step"], event["seconds"], tuple(event["removed"]), tuple(event["left"]), event["unremoved"]
+        )
+
+    @property
+    def _margin_s(self) -> float:
+        return _MARGIN_S + (leftovers.REMOVAL_S if self._command.removal else 0.0)
 
     def _clean_up_alone(self) -> StopReport:
         """Do what the guard would have done, when it was killed: its engine's processes are known by their TMPDIR."""
@@ -193,9 +206,11 @@ class RunningEngine:
                     if late or not leftovers.is_tracker(process):
                         process.kill()
             psutil.wait_procs(left, _POLL_S)
+        unremoved = leftovers.run_removal(self._command.removal) if self._command.removal else ""
         removed = tuple(leftovers.remaining(folder))
         shutil.rmtree(folder, ignore_errors=True)
-        return StopReport("kill", time.monotonic() - began, removed, tuple(process.pid for process in left))
+        pids = tuple(process.pid for process in left)
+        return StopReport("kill", time.monotonic() - began, removed, pids, unremoved)
 
     def _begin(self) -> None:
         """Hand the order to the guard and wait for the engine's pid. Raises EngineFailed when it cannot be started."""
@@ -205,6 +220,7 @@ class RunningEngine:
             "cwd": str(self._command.cwd),
             "limits": self._command.stop_limits_s,
             "scratch": str(self._command.scratch) if self._command.scratch else None,
+            "removal": self._command.removal,
         }
         self._send(json.dumps(order))
         self._wait_for("started", _START_S)

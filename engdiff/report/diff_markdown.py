@@ -4,31 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from engdiff.report.across_markdown import across_parts, meanings
 from engdiff.report.markdown import code, fenced, folded, text
-from engdiff.report.wording import STARTS, count, label, model, move, origins, side_name, verdict
-from engdiff.schema.diff import Diff, Finding, Waterfall
+from engdiff.report.wording import (
+    STARTS,
+    count,
+    label,
+    minor,
+    model,
+    move,
+    origins,
+    package,
+    place,
+    sections,
+    side_name,
+    verdict,
+)
+from engdiff.schema.diff import Across, Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
 
 def diff_markdown(diff: Diff) -> str:
     """The whole document: costly findings as a table, commands as code blocks, the rest folded away."""
     unasked = [f for f in diff.findings if not f.asked]
-    costly, cosmetic = ([f for f in unasked if (f.area == "cosmetic") is minor] for minor in (False, True))
+    costly, cosmetic = ([f for f in unasked if minor(f) is small] for small in (False, True))
+    names = sections(diff)
+    lost, *about_both = across_parts(diff.across) if diff.across else ("",)
     parts = [
         f"## {text(side_name(diff.old))} → {text(side_name(diff.new))}",
         _origin(diff),
         f"model {code(model(diff))} · {verdict(diff)}",
-        _table(costly),
+        lost,
+        _table(costly, diff.across),
         *map(_waterfall, diff.waterfalls),
-        fenced("The new version with every pin", diff.pinned_command),
+        *about_both,
+        fenced(names.pinned, diff.pinned_command),
         fenced("Prove it", diff.prove_command),
-        _list("Asked for: the command lines differ", (text(f.headline) for f in diff.findings if f.asked)),
+        _list(names.asked, (text(f.headline) for f in diff.findings if f.asked)),
         _list("Accepted", (f"{text(a.finding.headline)} (accepted: {text(a.reason)})" for a in diff.accepted)),
-        _list("The machines differ", (text(move(m)) for m in diff.machine)),
+        _list("The machines differ", (text(move(m, diff.across)) for m in diff.machine)),
         _list("Not compared", (f"{text(n.what)}: {text(n.because)}" for n in diff.not_compared)),
-        folded(f"{len(cosmetic)} cosmetic", _table(cosmetic)),
-        folded(f"{count(len(diff.packages), 'package')} moved", ", ".join(text(move(m)) for m in diff.packages)),
-        folded(count(len(diff.warnings_new), "new warning"), _items(map(text, diff.warnings_new))),
+        folded(f"{len(cosmetic)} cosmetic", _table(cosmetic, diff.across)),
+        folded(
+            f"{count(len(diff.packages), 'package')} {names.packages}",
+            ", ".join(text(package(m, diff.across)) for m in diff.packages),
+        ),
+        *_warnings(diff),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -39,19 +60,33 @@ def _origin(diff: Diff) -> str:
     return " → ".join(text(label(side)) for side in sides) if any(side.read_from for side in sides) else ""
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _warnings(diff: Diff) -> tuple[str, ...]:
+    """New ones; of different engines those of each."""
+    names, new, old = sections(diff), diff.warnings_new, diff.warnings_gone
+    if diff.across is None:
+        return (folded(count(len(new), "new warning"), _items(map(text, new))),)
+    return (
+        folded(f"{names.warnings_gone}: {len(old)}", _items(map(text, old))),
+        folded(f"{names.warnings_new}: {len(new)}", _items(map(text, new))),
+    )
+
+
+def _table(findings: Sequence[Finding], across: Across | None) -> str:
     if not findings:
         return ""
-    head = "| area | what moved | why it matters | pin |\n| --- | --- | --- | --- |"
-    return head + "\n" + "\n".join(_row(f) for f in findings)
+    moved = "differs" if across else "moved"
+    head = f"| area | what {moved} | why it matters | pin |\n| --- | --- | --- | --- |"
+    return head + "\n" + "\n".join(_row(f, across) for f in findings)
 
 
-def _row(finding: Finding) -> str:
+def _row(finding: Finding, across: Across | None) -> str:
     who = origins(finding)
     headline = text(finding.headline) + (f" _({who})_" if who else "")
     why = text(finding.why) + (f" (since {text(finding.since)})" if finding.since else "")
+    if across and finding.meanings:
+        why += meanings(finding.meanings, across)
     none = "" if finding.kind in STARTS else "none: "
-    pin = code(finding.pin.text) if finding.pin.text else none + text(finding.pin.because or "")
+    pin = code(finding.pin.text) + place(finding.pin) if finding.pin.text else none + text(finding.pin.because or "")
     return f"| {finding.area} | {headline} | {why} | {pin} |"
 
 

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from engdiff.report import across_terminal
 from engdiff.report.page import GAP, INDENT, Page
 from engdiff.report.wording import (
     STARTS,
     count,
     label,
+    minor,
     model,
     move,
     origins,
+    package,
+    sections,
     shortened,
     side_name,
     verdict,
@@ -37,14 +41,21 @@ def print_diff(diff: Diff, console: Console, *, everything: bool = False) -> Non
     page = Page(console)
     _heading(page, diff)
     unasked = [f for f in diff.findings if not f.asked]
-    brief = [f for f in unasked if (f.area == "cosmetic" or not f.explained) and not everything]
+    brief = [f for f in unasked if (minor(f) or not f.explained) and not everything]
+    if diff.across:
+        across_terminal.lost_first(page, diff.across)
     for number, finding in enumerate((f for f in unasked if f not in brief), start=1):
-        _finding(page, number, finding, everything=everything)
+        _finding(page, number, finding, diff, everything=everything)
     for waterfall in diff.waterfalls:
         _waterfall(page, waterfall)
+    if diff.across:
+        across_terminal.tables(page, diff.across)
     _commands(page, diff)
     _brief(page, brief)
     _known(page, diff)
+    if diff.across:
+        across_terminal.words(page, diff.across)
+        across_terminal.rest(page, diff.across, everything=everything)
     _ground(page, diff, everything)
     _warnings(page, diff, everything)
     _rest(page, diff, everything)
@@ -59,8 +70,9 @@ def _heading(page: Page, diff: Diff) -> None:
     )
     page.line(Text(f"{label(diff.old)} → {label(diff.new)}", style="quiet"))
     if words(diff.old) != words(diff.new):
-        page.line(Text(f"old words: {words(diff.old) or 'none'}", style="quiet"))
-        page.line(Text(f"new words: {words(diff.new) or 'none'}", style="quiet"))
+        names = sections(diff)
+        page.line(Text(f"{names.old_words}: {words(diff.old) or 'none'}", style="quiet"))
+        page.line(Text(f"{names.new_words}: {words(diff.new) or 'none'}", style="quiet"))
     page.line(Text(verdict(diff), style="title"))
     page.rule()
 
@@ -85,7 +97,7 @@ def _known(page: Page, diff: Diff) -> None:
     """What the user asked for or has accepted."""
     asked = [f for f in diff.findings if f.asked]
     if asked:
-        page.section("Asked for: the command lines differ")
+        page.section(sections(diff).asked)
         for finding in asked:
             _item(page, Text(finding.headline))
     if diff.accepted:
@@ -106,13 +118,15 @@ def _copied(page: Page, lead: str, text: str) -> None:
     page.whole(Text(text, style="pin"), lead=Text(" " * (INDENT + GAP) + lead, style="quiet"))
 
 
-def _finding(page: Page, number: int, finding: Finding, *, everything: bool) -> None:
+def _finding(page: Page, number: int, finding: Finding, diff: Diff, *, everything: bool) -> None:
     page.section()
     lead = Text.assemble((f"{number:>3} ", "quiet"), (f"{finding.area:<10} ", finding.area))
     margin = lead.cell_len
     who = origins(finding)
     page.line(Text.assemble((finding.headline, "new"), (f"  [{who}]" if who else "", "quiet")), lead=lead)
     page.line(finding.why + (f" (since {finding.since})" if finding.since else ""), indent=margin)
+    if diff.across and finding.meanings:
+        across_terminal.meanings(page, finding.meanings, diff.across, margin)
     for line in finding.evidence if everything else _own_words(finding):
         page.line(Text(line, style="quiet"), indent=margin)
     _pin(page, finding, margin)
@@ -169,7 +183,7 @@ def _signed(size: int) -> str:
 
 def _commands(page: Page, diff: Diff) -> None:
     """Commands are never wrapped by us: they are there to be copied."""
-    for title, command in (("The new version with every pin", diff.pinned_command), ("Prove it", diff.prove_command)):
+    for title, command in ((sections(diff).pinned, diff.pinned_command), ("Prove it", diff.prove_command)):
         if command:
             page.section(title)
             page.whole(Text(command, style="pin"))
@@ -179,18 +193,22 @@ def _ground(page: Page, diff: Diff, everything: bool) -> None:
     if diff.machine:
         page.section("The machines differ, so the same build can behave differently")
         for one in diff.machine:
-            _item(page, Text(move(one)))
+            _item(page, Text(move(one, diff.across)))
     if diff.packages:
-        page.section(f"{count(len(diff.packages), 'package')} moved")
+        page.section(f"{count(len(diff.packages), 'package')} {sections(diff).packages}")
         shown = diff.packages if everything else diff.packages[:FEW_PACKAGES]
         rest = len(diff.packages) - len(shown)
         more = f", and {rest} more (--all)" if rest else ""
-        page.line(Text(", ".join(map(move, shown)) + more, style="quiet"), indent=INDENT)
+        page.line(Text(", ".join(package(m, diff.across) for m in shown) + more, style="quiet"), indent=INDENT)
 
 
 def _warnings(page: Page, diff: Diff, everything: bool) -> None:
-    for title, texts in (("New warnings", diff.warnings_new), ("Warnings that are gone", diff.warnings_gone)):
-        if texts:
+    names = sections(diff)
+    for title, texts in ((names.warnings_new, diff.warnings_new), (names.warnings_gone, diff.warnings_gone)):
+        if texts and diff.across and not everything:
+            page.section()
+            page.line(Text(f"{title}: {len(texts)} (--all lists them)", style="quiet"))
+        elif texts:
             page.section(title)
             for text in texts:
                 _item(page, Text(text if everything else shortened(text, LONGEST_LINE), style="quiet"))

@@ -14,6 +14,11 @@ DIFF_SCHEMA = 2
 Area = Literal["startup", "memory", "scheduling", "kernels", "numerics", "cosmetic"]
 
 
+def _is_none(value: object) -> bool:
+    """Left out of the document: what only a comparison of different engines holds."""
+    return value is None
+
+
 class Side(Frozen):
     """One of the two captures: what it is, and how to make it again.
 
@@ -36,11 +41,27 @@ class Side(Frozen):
 
 
 class Pin(Frozen):
-    """What restores the old value on the new side: ``text`` as typed; ``None`` with a reason when nothing does."""
+    """What restores the old value on the new side: ``text`` as typed; ``None`` with a reason when nothing does.
+
+    ``style`` file: the text is a line of a configuration file, and ``because`` says of which.
+    """
 
     text: str | None
-    style: Literal["flags", "env", "dependency"] | None = None
+    style: Literal["flags", "env", "file", "dependency"] | None = None
     because: str | None = None
+
+
+class Meanings(Frozen):
+    """What two different engines mean by one key, in one line each.
+
+    ``comparable``: whether the two values say the same thing. ``instead``: what can be compared, where it follows
+    exactly from what both sides hold.
+    """
+
+    old: str
+    new: str
+    comparable: bool
+    instead: str | None = None
 
 
 class Finding(Frozen):
@@ -48,7 +69,7 @@ class Finding(Frozen):
 
     ``asked``: the two command lines differ in it, so the user asked for it. ``explained``: engdiff has an account
     of what it costs; a leaf of the native configuration may have none. ``follows_from`` names the findings that
-    decide this one.
+    decide this one. ``meanings``: only between different engines.
     """
 
     kind: str
@@ -67,6 +88,7 @@ class Finding(Frozen):
     asked: bool = False
     explained: bool = True
     follows_from: tuple[str, ...] = ()
+    meanings: Meanings | None = Field(default=None, exclude_if=_is_none)
 
 
 class Step(Frozen):
@@ -119,8 +141,66 @@ class Accepted(Frozen):
     reason: str
 
 
+class Beside(Frozen):
+    """One thing of both sides, side by side. ``old_as`` and ``new_as``: what a side calls it, where it says it so."""
+
+    name: str
+    old: Value
+    new: Value
+    unit: str = ""
+    old_as: str | None = None
+    new_as: str | None = None
+    meaning: str = ""
+
+
+class OneSided(Frozen):
+    """A setting that one engine has and the other has not, by canonical key or as it was typed.
+
+    ``counterpart``: what the other engine calls it, where it has it under a name that is no canonical key.
+    """
+
+    what: str
+    side: Literal["old", "new"]
+    value: Value | None = None
+    unit: str = ""
+    by_user: bool = False
+    why: str = ""
+    counterpart: str | None = None
+
+
+class OtherMeaning(Frozen):
+    """A word that both engines use, and that no finding is about: each means something else by it."""
+
+    name: str
+    meanings: Meanings
+
+
+class Across(Frozen):
+    """What stands in place of moves when the two sides are different engines.
+
+    ``old_title`` and ``new_title``: the engines as their users write them. ``compared``: canonical settings that both
+    state; ``same`` of them say the same. ``capacity``: in units that both share. ``ledger``: the memory of one rank,
+    line by line, which does not subtract. ``decisions``: rules and parts in words. ``one_sided``: what has no
+    counterpart. ``other_meanings``: the same word for other things.
+    """
+
+    old_title: str
+    new_title: str
+    compared: int
+    same: int
+    capacity: tuple[Beside, ...] = ()
+    ledger: tuple[Beside, ...] = ()
+    ledger_of: str = ""
+    decisions: tuple[Beside, ...] = ()
+    one_sided: tuple[OneSided, ...] = ()
+    other_meanings: tuple[OtherMeaning, ...] = ()
+
+
 class Diff(Frozen):
-    """The whole answer. ``findings`` are ranked: unasked first, explained first, costly areas first."""
+    """The whole answer. ``findings`` are ranked: unasked first, explained first, costly areas first.
+
+    ``across``: only between different engines.
+    """
 
     document: Literal["diff"] = "diff"
     schema_version: int = DIFF_SCHEMA
@@ -138,3 +218,4 @@ class Diff(Frozen):
     warnings_gone: tuple[str, ...] = ()
     pinned_command: str | None = None
     prove_command: str | None = None
+    across: Across | None = Field(default=None, exclude_if=_is_none)

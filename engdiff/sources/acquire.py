@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engdiff import engines, errors
-from engdiff.engines.contract import Build, Engine
+from engdiff.engines.contract import Build, DeviceKind, Engine
+from engdiff.environments.container import OF_THIS_MACHINE
 from engdiff.environments.failures import NoSuchRelease
 from engdiff.environments.given import given
 from engdiff.environments.listing import list_versions
-from engdiff.environments.managed import provide
-from engdiff.environments.recipe import Environment
+from engdiff.environments.managed import planned, provide, where
+from engdiff.environments.recipe import Environment, Recipe
 from engdiff.environments.store import cache_folder
 from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
@@ -22,9 +23,10 @@ from engdiff.redact import REDACTED
 from engdiff.references import EngineReference, Reference, UrlReference
 from engdiff.schema.capture import Capture
 from engdiff.sources.attach import AttachWishes, attach
+from engdiff.sources.container import OWN, build_in, place, users_variables
 from engdiff.sources.given import read
 from engdiff.sources.launch import launch
-from engdiff.sources.order import Order, Outcome, Progress
+from engdiff.sources.order import Container, Order, Outcome, Progress
 
 TINY = "tiny"
 
@@ -34,7 +36,11 @@ ENGDIFF_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PRE
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user said beside the reference. ``like`` is a capture whose command is used again."""
+    """What the user said beside the reference. ``like`` is a capture whose command is used again.
+
+    ``image`` is what a deployment names; ``container`` an image to launch in, or ``default``: that of the deployment,
+    else the engine's own. ``rehearse``: nothing is made, pulled or started.
+    """
 
     model: str | None = None
     arguments: tuple[str, ...] = ()
@@ -45,6 +51,8 @@ class Wishes:
     start_limit_seconds: float | None = None
     keep_log: Path | None = None
     image: str | None = None
+    container: str | None = None
+    rehearse: bool = False
     attach: AttachWishes = field(default_factory=AttachWishes)
 
 
@@ -67,19 +75,28 @@ def order(reference: EngineReference, wishes: Wishes, progress: Progress) -> Ord
     model_given = _model(wishes)
     model = _model_path(engine, model_given)
     arguments = _arguments(wishes, engine)
-    environment, because = _environment(engine, reference, wishes, machine, progress)
+    explicit = _explicit(wishes, progress)
+    if wishes.container:
+        environment, inside = _image(engine, reference, wishes, machine, progress)
+        build, variables = build_in(environment, inside.image), users_variables(inside, explicit)
+    else:
+        inside = None
+        environment, build = _environment(engine, reference, wishes, machine, progress)
+        variables = {**{k: v for k, v in os.environ.items() if k not in ENGDIFF_OWN}, **explicit}
     return Order(
         engine=engine,
         environment=environment,
-        because=because,
+        build=build,
         model=model,
         model_given=model_given,
         arguments=arguments,
-        variables=_variables(wishes, progress),
+        variables=variables,
         machine=machine,
         start_limit_seconds=wishes.start_limit_seconds,
         keep_log=wishes.keep_log,
-        image=wishes.image,
+        image=inside.reference if inside else wishes.image,
+        explicit=explicit,
+        container=inside,
     )
 
 
@@ -127,10 +144,12 @@ def _arguments(wishes: Wishes, engine: Engine) -> tuple[str, ...]:
     return wishes.like.launch.arguments
 
 
-def _variables(wishes: Wishes, progress: Progress) -> dict[str, str]:
-    """The engine's environment: ours, then that of ``like``, then what the user set."""
-    variables = {k: v for k, v in os.environ.items() if k not in ENGDIFF_OWN}
+def _explicit(wishes: Wishes, progress: Progress) -> dict[str, str]:
+    """What the engine's environment has beside ours: that of ``like``, then what the user set."""
+    variables: dict[str, str] = {}
     for name, value in wishes.like.launch.variables.items() if wishes.like else ():
+        if wishes.container and name in OF_THIS_MACHINE:
+            continue
         if REDACTED in value:
             progress(f"note: {name} is redacted in that capture; the value of this shell is used")
         else:
@@ -143,7 +162,7 @@ def _variables(wishes: Wishes, progress: Progress) -> dict[str, str]:
 
 def _environment(
     engine: Engine, reference: EngineReference, wishes: Wishes, machine: Machine, progress: Progress
-) -> tuple[Environment, str]:
+) -> tuple[Environment, Build]:
     if wishes.python is not None:
         environment = given(wishes.python, engine.name, engine.distributions)
         if reference.version and reference.version != environment.version:
@@ -151,17 +170,46 @@ def _environment(
                 f"{wishes.python} has {environment.distribution} {environment.version}, not {reference.version}",
                 f"say {engine.name} without a version to take what is installed there",
             )
-        return environment, f"installed in {wishes.python}"
+        return environment, _build_of(environment, engine, wishes, machine)
     build = engine.build(machine, wishes.build)
     version = reference.version or _releases(engine, build)[0]
     if not is_version(version):
         raise _unknown_version(engine, version, build)
     if problem := engine.problem(version, build.distribution, machine):
         raise errors.WontLoadHere(engine.title, version, problem.because, problem.evidence, problem.instead)
+    recipe = engine.recipe(version, build, machine)
+    if wishes.rehearse:
+        return _rehearsed(recipe, progress), build
     try:
-        return provide(engine.recipe(version, build.distribution, machine), progress=progress), build.because
+        return provide(recipe, progress=progress), build
     except NoSuchRelease:
         raise _unknown_version(engine, version, build) from None
+
+
+def _rehearsed(recipe: Recipe, progress: Progress) -> Environment:
+    found = planned(recipe)
+    if found is None:
+        progress(f"note: the environment of {recipe.engine} {recipe.version} is not made yet; it would be where shown")
+    return found or where(recipe)
+
+
+def _image(
+    engine: Engine, reference: EngineReference, wishes: Wishes, machine: Machine, progress: Progress
+) -> tuple[Environment, Container]:
+    if wishes.python is not None:
+        raise errors.UsageError(
+            "--python and --container name two places for one engine",
+            "leave one out; the interpreter in a container is the image's own",
+        )
+    named = wishes.image if wishes.container == OWN else wishes.container
+    return place(engine, reference.version, named, machine, wishes.build, progress, rehearse=wishes.rehearse)
+
+
+def _build_of(environment: Environment, engine: Engine, wishes: Wishes, machine: Machine) -> Build:
+    """The build of an interpreter that the user named: package, user or machine tell the device."""
+    cpu = environment.distribution in engine.cpu_distributions or wishes.build == "cpu"
+    device: DeviceKind = "cpu" if cpu or not (machine.gpus or wishes.build) else "cuda"
+    return Build(environment.distribution, device, f"installed in {wishes.python}")
 
 
 def _releases(engine: Engine, build: Build) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -15,18 +16,18 @@ from engdiff.sources.order import Order
 NOT_STARTED = Unknown(because="the engine was not asked yet")
 
 
-def base_capture(order: Order, plan: LaunchPlan) -> Capture:
-    """Identity and launch, with the rest unknown."""
+def base_capture(order: Order, plan: LaunchPlan, command: Sequence[str]) -> Capture:
+    """Identity and launch, with the rest unknown. ``command`` is what was started, the container around it included."""
     return Capture(
         identity=_identity(order),
-        launch=_launch(order, plan),
+        launch=_launch(order, plan, command),
         native={},
         settings={},
         instances=(),
         runner=Runner(name=NOT_STARTED, because=NOT_STARTED, attention_backend=NOT_STARTED, candidates=NOT_STARTED),
         admission=Admission(rule=NOT_STARTED, preemption=NOT_STARTED, settings=()),
         boot=(),
-        notes=order.environment.notes,
+        notes=(*order.environment.notes, *_image_notes(order)),
     )
 
 
@@ -65,10 +66,9 @@ def read_capture(engine: str, source: Literal["log", "attach"], because: str) ->
 
 
 def _identity(order: Order) -> Identity:
-    environment = order.environment
     return Identity(
         engine=order.engine.name,
-        version=Known(value=environment.version, evidence=Evidence(source="metadata", where=environment.distribution)),
+        version=_version(order),
         commit=Unknown(because="the package does not name its commit"),
         source="launch",
         captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -76,24 +76,45 @@ def _identity(order: Order) -> Identity:
         host=_host(order),
         devices=_devices(order),
         driver=_driver(order),
-        environment=Environment(
-            managed=environment.managed,
-            python=environment.python_version,
-            interpreter=str(environment.python),
-            distribution=environment.distribution,
-            distribution_because=order.because,
-            packages=dict(environment.packages),
-            notes=environment.notes,
-        ),
+        environment=_environment(order),
     )
 
 
-def _launch(order: Order, plan: LaunchPlan) -> Launch:
+def _version(order: Order) -> Value:
+    environment, container = order.environment, order.container
+    if container and container.image.interpreter is None:
+        return Unknown(because=f"{container.reference} has no Python to ask, and its server did not say it")
+    where = f"{environment.distribution} in {container.reference}" if container else environment.distribution
+    return Known(value=environment.version, evidence=Evidence(source="metadata", where=where))
+
+
+def _environment(order: Order) -> Environment | Unknown:
+    environment, container = order.environment, order.container
+    if container and container.image.interpreter is None:
+        return Unknown(because=f"{container.reference} has no Python that could list what is installed there")
+    return Environment(
+        managed=environment.managed,
+        python=environment.python_version,
+        interpreter=str(environment.python),
+        distribution=environment.distribution,
+        distribution_because=order.build.because,
+        packages=dict(environment.packages),
+        notes=environment.notes,
+    )
+
+
+def _image_notes(order: Order) -> tuple[str, ...]:
+    """The image by its content: a tag can be moved to another."""
+    container = order.container
+    return (f"run in {container.reference}, {container.identity}",) if container and container.identity else ()
+
+
+def _launch(order: Order, plan: LaunchPlan, command: Sequence[str]) -> Launch:
     return Launch(
         model=order.model,
         model_given=order.model_given,
         arguments=redact_words(order.arguments),
-        command=redact_words(plan.argv),
+        command=redact_words(command),
         native_command=redact_words(plan.native_command),
         variables=redact_variables(plan.read_variables),
         added_by_engdiff=dict(plan.added),

@@ -35,7 +35,7 @@ def served(
         )
     reference = EngineReference(engine, given.version if given and given.version else found.version)
     if not wishes.arguments:
-        _tell(path, chosen, reference, progress)
+        _tell(path, chosen, reference, progress, in_image=wishes.container is not None)
     return reference, replace(
         wishes,
         model=wishes.model or found.model,
@@ -53,7 +53,9 @@ def _recognise(image: str, command: Command) -> Recognised | None:
     return None
 
 
-def _tell(path: Path, chosen: Chosen[Recognised], reference: EngineReference, progress: Progress) -> None:
+def _tell(
+    path: Path, chosen: Chosen[Recognised], reference: EngineReference, progress: Progress, *, in_image: bool
+) -> None:
     """What was read from the file, and what it does not tell. Raises where the command itself is not known."""
     engine, found = chosen.served
     where = f"{path}: {chosen.container.where}"
@@ -63,7 +65,7 @@ def _tell(path: Path, chosen: Chosen[Recognised], reference: EngineReference, pr
             "give the words yourself: engdiff capture ENGINE --model M -- WORDS",
         )
     progress(f"note: {where}: {engine}, model {told(found.model or 'not named')}: {told_words(found.arguments)}")
-    if reference.version is None:
+    if reference.version is None and not in_image:
         progress(
             f"note: the version is not known ({found.version_because}); the newest is taken: name one with {engine}@"
         )

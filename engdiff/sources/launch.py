@@ -4,32 +4,49 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from engdiff import errors
 from engdiff.engines.contract import Cause, LaunchPlan, LaunchRequest, Observed
+from engdiff.environments.container import ContainerRun
+from engdiff.environments.container_failures import OWN_EXIT_CODES, trouble
 from engdiff.fetch import Access, get
 from engdiff.logs.statements import Line
 from engdiff.process.ports import free_port
 from engdiff.process.readiness import http_ok
-from engdiff.process.supervise import EngineCommand, ReadyResult, RunningEngine, running
+from engdiff.process.supervise import (
+    EngineCommand,
+    ExitStatus,
+    ProcessFact,
+    ReadyResult,
+    RunningEngine,
+    StopLimits,
+    running,
+)
 from engdiff.process.tail import last_lines
 from engdiff.redact import redact_text, redact_tree
 from engdiff.schema.capture import Capture, Failure
 from engdiff.sources.base import base_capture
+from engdiff.sources.container import commands, processes_in, run_of
 from engdiff.sources.failure import lacking, numbers_of
 from engdiff.sources.order import Order, Outcome, Progress
 
 PROBE_PATIENCE_SECONDS = 60
 """How long after readiness the probe may take; it writes within milliseconds, on a busy machine within seconds."""
 
+HERE, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - inside the container; outside it is published on 127.0.0.1
 LAST_WORDS = 15
+SIGNALLED = 128
 HTTP_OK = 200
 
 
@@ -46,26 +63,56 @@ def launch(order: Order, progress: Progress, meanwhile: Meanwhile | None = None)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launch_in(folder: Path, order: Order, progress: Progress, meanwhile: Meanwhile | None) -> Outcome:
+@dataclass(frozen=True)
+class Prepared:
+    """A launch up to its start: what the engine was asked for, its plan, and the command that carries it out."""
+
+    request: LaunchRequest
+    plan: LaunchPlan
+    command: EngineCommand
+    container: ContainerRun | None = None
+
+
+def prepare(order: Order, folder: Path) -> Prepared:
+    """Everything but the start. The plan writes into ``folder``, which is engdiff's for this launch."""
+    inside = order.container
     request = LaunchRequest(
         version=order.version,
         distribution=order.environment.distribution,
+        device=order.build.device,
         interpreter=order.environment.python,
         model=order.model,
         arguments=order.arguments,
         variables=order.variables,
         folder=folder,
         port=free_port(),
+        host=EVERYWHERE if inside else HERE,
+        image=inside.reference if inside else None,
     )
     plan = order.engine.plan(request)
     command = EngineCommand(
-        argv=plan.argv, env=dict(plan.environ), cwd=Path.cwd(), log=folder / "engine.log", scratch=folder
+        argv=plan.argv,
+        env=dict(plan.environ),
+        cwd=Path.cwd(),
+        log=folder / "engine.log",
+        scratch=folder,
+        stop_limits_s=StopLimits(ask=plan.ask_limit_seconds),
     )
+    if inside is None:
+        return Prepared(request, plan, command)
+    run = run_of(order, inside, request, plan)
+    argv, removal, environ = commands(run, inside)
+    return Prepared(request, plan, replace(command, argv=argv, env=environ, removal=removal), run)
+
+
+def _launch_in(folder: Path, order: Order, progress: Progress, meanwhile: Meanwhile | None) -> Outcome:
+    prepared = prepare(order, folder)
+    plan, command = prepared.plan, prepared.command
     started_at = time.time()
     progress(f"{order.called}: starting")
     with running(command) as engine:
-        result = _wait(engine, order, plan, progress)
-        processes = engine.processes()
+        result = _wait(engine, order, plan, command.log, progress)
+        processes = _processes(order, prepared, engine)
         if result.state == "ready":
             _await_probe(plan, engine)
         ready_at = time.time() if result.state == "ready" else None
@@ -77,13 +124,24 @@ def _launch_in(folder: Path, order: Order, progress: Progress, meanwhile: Meanwh
         report = engine.stop()
     if report.left:
         progress(f"warning: these processes did not end: {', '.join(map(str, report.left))}")
+    if report.unremoved:
+        progress(f"warning: the container may still run: {shlex.join(command.removal)}: {report.unremoved}")
     log = boot_log if ready_at else _text(command.log)
-    observed = Observed(request, plan, _probe(plan), endpoints, log, processes, started_at, _ready(started_at, result))
-    capture = order.engine.capture(observed, base_capture(order, plan))
+    observed = Observed(
+        prepared.request, plan, _probe(plan), endpoints, log, processes, started_at, _ready(started_at, result)
+    )
+    capture = order.engine.capture(observed, base_capture(order, plan, command.argv))
     return _outcome(_tidy(capture), order, plan, result, command.log, log)
 
 
-def _wait(engine: RunningEngine, order: Order, plan: LaunchPlan, progress: Progress) -> ReadyResult:
+def _processes(order: Order, prepared: Prepared, engine: RunningEngine) -> tuple[ProcessFact, ...]:
+    """Those of the engine: in a container they are no children of the command that started it."""
+    if order.container and prepared.container:
+        return processes_in(order.container, prepared.container)
+    return engine.processes()
+
+
+def _wait(engine: RunningEngine, order: Order, plan: LaunchPlan, log: Path, progress: Progress) -> ReadyResult:
     limit = order.start_limit_seconds or plan.start_limit_seconds
     said = 0.0
 
@@ -93,7 +151,7 @@ def _wait(engine: RunningEngine, order: Order, plan: LaunchPlan, progress: Progr
             said = seconds
             progress(f"{order.called}: starting, {seconds:.0f} s")
 
-    return engine.wait_until(lambda: http_ok(plan.ready_url), limit, tick)
+    return engine.wait_until(lambda: http_ok(plan.ready_url) and plan.ready_text in _text(log), limit, tick)
 
 
 def _ready(started_at: float, result: ReadyResult) -> float | None:
@@ -141,8 +199,9 @@ def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResu
         _save_log(order, log)
         return Outcome(capture, None)
     kept = _save_log(order, log) or _default_log(order, log)
-    exit_text = str(result.exit) if result.exit else f"no answer on {plan.ready_url} in {result.seconds:.0f} s"
-    cause = order.engine.cause(text, exit_text) or Cause("", "")
+    status = _of_engine(order, result.exit)
+    exit_text = str(status) if status else f"no answer on {plan.ready_url} in {result.seconds:.0f} s"
+    cause = _container_cause(order, result, text) or order.engine.cause(text, exit_text) or Cause("", "")
     words = tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
     advice = cause.advice or f"the whole log: {kept}"
     lines = [Line(number, line) for number, line in enumerate(text.splitlines(), start=1)]
@@ -167,6 +226,22 @@ def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResu
         log=kept,
     )
     return Outcome(capture.model_copy(update={"failure": failure}), error)
+
+
+def _of_engine(order: Order, status: ExitStatus | None) -> ExitStatus | None:
+    """How the engine ended: from a container, a signal comes as 128 and its number."""
+    if order.container and status and status.code and status.code > SIGNALLED:
+        with suppress(ValueError):
+            return ExitStatus(None, signal.Signals(status.code - SIGNALLED).name)
+    return status
+
+
+def _container_cause(order: Order, result: ReadyResult, text: str) -> Cause | None:
+    """What docker or podman says, where it was that which failed, and not the engine."""
+    if order.container is None or result.exit is None or result.exit.code not in OWN_EXIT_CODES:
+        return None
+    known = trouble(text, order.container.tool.kind)
+    return Cause(known.problem, known.advice, stage="container") if known else None
 
 
 def _save_log(order: Order, log: Path) -> Path | None:

@@ -9,6 +9,7 @@ from engdiff.errors import UsageError
 from engdiff.references import EngineReference, FileReference, Reference, StdinReference, parse
 from engdiff.schema.capture import Capture
 from engdiff.sources.acquire import Wishes, acquire
+from engdiff.sources.container import OWN
 from engdiff.sources.given import read
 from engdiff.sources.order import Progress
 
@@ -47,6 +48,11 @@ def _check(references: Sequence[Reference], wishes: Wishes) -> None:
         raise UsageError("`-` can be given once: there is one standard input", "write one of the two to a file")
     if wishes.arguments and not launched:
         raise UsageError("words after -- go to an engine, and nothing is launched here", "leave them out")
+    if wishes.container and (not launched or (launched > 1 and wishes.container != OWN)):
+        raise UsageError(
+            "--container IMAGE is the image of one engine",
+            f"give one capture file and one engine, or --container {OWN}: each engine's own image",
+        )
     if wishes.python and launched != 1:
         raise UsageError("--python names the interpreter of one engine", "give one capture file and one engine")
 

@@ -17,6 +17,7 @@ from engdiff.sources.deployment import YAML_ENDINGS, served
 from engdiff.sources.log import LogWishes, read_log
 from engdiff.sources.order import Outcome, Progress
 from engdiff.sources.probe import read_probe
+from engdiff.sources.rehearse import rehearse
 
 STDIN = Path("-")
 
@@ -39,6 +40,18 @@ def acquire_wanted(wanted: Wanted, progress: Progress) -> Outcome:
     """The capture. Raises :class:`~engdiff.errors.UsageError` for words that do not go together."""
     if wanted.logs or wanted.url or wanted.probe:
         return Outcome(_read(wanted, progress), None)
+    return acquire(*_launched(wanted, progress), progress)
+
+
+def rehearse_wanted(wanted: Wanted, progress: Progress) -> str:
+    """The command that would be run; see :func:`~engdiff.sources.rehearse.rehearse`. Raises UsageError as above."""
+    if wanted.logs or wanted.url or wanted.probe:
+        raise UsageError("--dry-run shows how an engine would be started, and nothing is launched here", "leave it out")
+    return rehearse(*_launched(wanted, progress), progress)
+
+
+def _launched(wanted: Wanted, progress: Progress) -> tuple[EngineReference, Wishes]:
+    """What to launch, with the words of what is copied."""
     reference = _engine(wanted.engine)
     wishes = wanted.wishes
     if wanted.like and wanted.like.suffix in YAML_ENDINGS:
@@ -52,7 +65,7 @@ def acquire_wanted(wanted: Wanted, progress: Progress) -> Outcome:
             "name an engine (engdiff capture vllm@0.32.0 --model tiny), a log (--log FILE), a server (--attach URL) "
             "or a deployment (--like deployment.yaml)",
         )
-    return acquire(reference, wishes, progress)
+    return reference, wishes
 
 
 def _engine_of(capture: Capture | None) -> EngineReference | None:
@@ -76,6 +89,8 @@ def _read(wanted: Wanted, progress: Progress) -> Capture:
     named = _engine(wanted.engine)
     if wanted.wishes.arguments:
         raise UsageError("words after -- go to an engine, and nothing is launched here", "leave them out")
+    if wanted.wishes.container:
+        raise UsageError("--container starts an engine, and nothing is launched here", "leave it out")
     if named and named.version:
         raise UsageError(
             f"`{wanted.engine}`: the version is what engdiff reads", f"say {named.engine}, or nothing at all"

@@ -69,6 +69,11 @@ NEEDS: list[tuple[str, JsonValue, Change, bool]] = [
         False,
     ),
     ("leaf that is not there", "native:example_config.no_such", same, False),
+    ("not: leaf that is on", "native:!example_config.example_switch", same, False),
+    ("not: leaf that is not there", "native:!example_config.no_such", same, True),
+    ("leaf that equals", "native:example_config.example_switch=true", same, True),
+    ("leaf that equals, another", "native:example_config.example_switch=false", same, False),
+    ("leaf that equals, not there", "native:example_config.no_such=1", same, False),
     ("one of several is enough", ["runner:V1", "device:gpu"], same, True),
     ("none of several", ["runner:V1", "device:cpu"], same, False),
 ]

@@ -1,4 +1,4 @@
-"""What is beside the findings: machines, packages, warnings, two different engines."""
+"""What is beside the findings: machines, packages, warnings."""
 
 from __future__ import annotations
 
@@ -67,17 +67,6 @@ def test_a_warning_with_the_name_of_its_function_is_the_same() -> None:
     old = make.with_warning("security: no key 1")(make.vllm())
     new = make.both(make.with_warning("srv init: security: no key 2"), make.with_warning("no key 3"))(make.vllm())
     assert (diff(old, new).warnings_new, diff(new, old).warnings_new) == ((), ())
-
-
-def test_different_engines_compare_canonical_settings_only() -> None:
-    found = diff(make.vllm(), make.llamacpp())
-    assert found.not_compared[0].what == "native configuration"
-    assert "different engines" in found.not_compared[0].because
-    assert (found.native_only, found.native_compared) == ((), 0)
-    assert {"scheduler.max_num_seqs", "scheduler.max_num_batched_tokens"} <= {f.key for f in found.findings}
-    assert all(f.pin.text is None and f.pin.because == "the two are different engines" for f in found.findings)
-    assert not any(f.kind in ("NativeMoved", "SettingGone") for f in found.findings)
-    assert (found.pinned_command, found.prove_command) == (None, None)
 
 
 def test_sides_say_what_was_compared() -> None:

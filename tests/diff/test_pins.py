@@ -74,6 +74,12 @@ def test_an_engine_that_engdiff_did_not_install_is_named_by_its_interpreter() ->
     assert " vllm --python /opt/engine/bin/python --model tiny " in (found.prove_command or "")
 
 
+def test_an_engine_in_a_container_is_named_by_its_image() -> None:
+    inside = make.both(SEQS, make.with_environment(managed=False), make.with_launch(image="vllm/vllm-openai:v0.33.0"))
+    found = diff(make.vllm(), inside(make.vllm()))
+    assert " vllm --container vllm/vllm-openai:v0.33.0 --model tiny " in (found.prove_command or "")
+
+
 def test_what_came_from_standard_input_cannot_be_read_again() -> None:
     found = diff(make.vllm(), SEQS(make.vllm()), old_label="-")
     assert (found.pinned_command is None, found.prove_command) == (False, None)

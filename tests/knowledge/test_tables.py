@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from engdiff import engines
 from engdiff.knowledge.settings import AREAS
@@ -22,6 +23,8 @@ from engdiff.knowledge.versions import release
 
 VERSIONS = {
     "vllm": ("0.12.0", "0.12.0.post2", "0.17.0", "0.20.2", "0.28.0", "0.32.0"),
+    "sglang": ("0.4.6", "0.4.10.post2", "0.5.4", "0.5.12", "0.5.23"),
+    "trtllm": ("0.18.2", "0.21.0", "1.0.0", "1.1.0rc3", "1.2.1", "1.3.0rc5", "1.3.0rc22", "1.4.0rc4"),
     "llamacpp": ("0.2.7", "0.2.14", "2026.4.8672.1", "2026.8.10229", "2026.9.11063", "2026.10.11549"),
 }
 ENGINES = tuple(VERSIONS)
@@ -83,11 +86,12 @@ def test_changes_are_sound(engine: str) -> None:
         assert change.matters, where
         assert change.source, where
         if last := change.extra.get("last_without"):
-            assert release(last) < release(change.since), where
+            assert Version(last) < Version(change.since), where
         if change.kind == "renamed" and change.old_native and change.new_native:
             assert change.old_native != change.new_native, where
         assert re.findall(r"{\w*}", change.pin or "") in ([], ["{old}"]), where
-        assert set(change.when) <= set(knowledge(engine).names(VERSIONS[engine][-1])), where
+        canonical = {key for key in change.when if "." in key}  # others are fields of SGLang's flat arguments
+        assert canonical <= set(knowledge(engine).names(VERSIONS[engine][-1])), where
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -195,6 +199,9 @@ value = "none"
 [[inert]]
 path = "new.number"
 value = 0.0
+[[inert]]
+path = "new.number"
+value = 7
 [areas]
 "a" = "memory"
 "a.b" = "numerics"
@@ -306,6 +313,23 @@ def test_parts_of_a_change(made: Knowledge) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "settings", "explains"),
+    [
+        ("*", {"c.d": 0.5}, True),
+        ("*", {"c.d": "none"}, False),
+        ("*", {"c.d": None}, False),
+        ("*", {}, False),
+        ("=new", {"c.d": 48}, True),
+        ("=new", {"c.d": 47}, False),
+        ("=new", {}, False),
+    ],
+)
+def test_a_condition_of_any_value_or_of_the_same(wanted: str, settings: dict[str, object], explains: bool) -> None:
+    change = Change("k", "1.0", "default", "s", "m", "s", when={"c.d": wanted})
+    assert change.explains(48, settings) is explains
+
+
+@pytest.mark.parametrize(
     ("pin", "complete"),
     [
         (None, False),
@@ -331,6 +355,10 @@ def test_pins_that_need_a_word_are_not_complete(pin: str | None, complete: bool)
 )
 def test_renamed(made: Knowledge, old: str, new: str, renamed: dict[str, str]) -> None:
     assert made.renamed(old, new) == renamed
+
+
+def test_conditions_of_all_changes(made: Knowledge) -> None:
+    assert made.conditions == {"c.d"}
 
 
 def test_names(made: Knowledge) -> None:
@@ -371,6 +399,7 @@ def test_noise(made: Knowledge, path: str, noise: bool) -> None:
         ("new.text", "None", True),
         ("new.text", "auto", False),
         ("new.number", 0.0, True),
+        ("new.number", 7, True),
         ("new.number", 1, False),
         ("other", False, False),
     ],
@@ -478,6 +507,7 @@ def test_property_a_change_lies_between_its_versions(engine: str, data: st.DataO
         change = table.change(known.key, versions, "cpu", known.extra.get("new"), known.when)
         if change is None:
             continue
-        assert release(low) < release(change.since) <= release(high)
+        assert Version(low) < Version(change.since)
+        assert release(change.since) <= release(high)
         assert change.platform in ("any", "cpu")
         assert change.explains(known.extra.get("new"), known.when)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from engdiff.knowledge.versions import at_version, holds, nearest, release
+from engdiff.knowledge.versions import at_version, came_between, holds, nearest, older, release
 
 NUMBERS = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
 SUFFIXES = st.sampled_from(["", ".post2", "+cpu", "rc1", ".dev3"])
@@ -54,6 +54,34 @@ def test_no_release(text: str) -> None:
 )
 def test_holds(version: str, since: str | None, until: str | None, expected: bool) -> None:
     assert holds(version, since, until) is expected
+
+
+@pytest.mark.parametrize(
+    ("old", "since", "new", "expected"),
+    [
+        ("0.19.1", "0.20.0", "0.20.0", True),
+        ("0.19.1", "0.20.0", "0.20.0rc1", True),
+        ("0.20.0rc1", "0.20.0", "0.20.0", False),
+        ("0.20.0", "0.20.0", "0.21.0", False),
+        ("1.3.0rc20", "1.3.0rc21", "1.3.0rc21", True),
+        ("1.3.0rc21", "1.3.0rc21", "1.3.0rc22", False),
+        ("1.3.0rc5", "1.3.0rc21", "1.3.0rc20", False),
+        ("1.2.1", "1.3.0rc21", "1.3.0", True),
+        ("1.2.1", "1.3.0rc21", "1.3.0rc9", False),
+        ("0.1.0", "0.1.0.post2", "0.1.0.post2", True),
+        ("main", "0.20.0", "0.21.0", False),
+    ],
+)
+def test_came_between(old: str, since: str, new: str, expected: bool) -> None:
+    assert came_between(old, since, new) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "expected"),
+    [("1.3.0rc5", "1.3.0rc21", True), ("1.3.0rc21", "1.3.0", True), ("1.3.0", "1.3.0", False), ("1.10", "1.9", False)],
+)
+def test_older(version: str, other: str, expected: bool) -> None:
+    assert older(version, other) is expected
 
 
 ROWS = [

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -297,6 +298,49 @@ def test_a_killed_guard_takes_the_engine_along(tmp_path: Path, mark: str) -> Non
     assert not Path(folder).exists()
     assert not Path("/dev/shm" + segment).exists()
     Path("/dev/shm" + quiet).unlink()  # the price of losing the guard: nobody knows any more whose it is
+
+
+def removing(folder: Path, argv: tuple[str, ...], program: str) -> EngineCommand:
+    return replace(order(folder, argv), removal=(sys.executable, "-S", "-c", program))
+
+
+@pytest.mark.parametrize("program", ["import time; time.sleep(600)", "pass", "import os; os.abort()"])
+def test_what_is_outside_the_tree_is_removed_however_the_engine_ends(tmp_path: Path, mark: str, program: str) -> None:
+    removed = tmp_path / "removed"
+    with running(removing(tmp_path, python(program, mark), f"open({str(removed)!r}, 'a').write('x')")) as engine:
+        engine.wait_until(lambda: False, 0.5)
+        report = engine.stop()
+    assert removed.read_text() == "x"
+    assert report.unremoved == ""
+
+
+def test_it_is_removed_when_the_guard_was_killed(tmp_path: Path, mark: str) -> None:
+    removed = tmp_path / "removed"
+    with running(removing(tmp_path, python(STUBBORN, mark), f"open({str(removed)!r}, 'a').write('x')")) as engine:
+        assert engine.wait_until(ready_file(tmp_path), PATIENCE_S).state == "ready"
+        guard = psutil.Process(engine.pid).parent()
+        assert guard is not None
+        guard.kill()
+        assert engine.wait_until(lambda: False, PATIENCE_S).state == "died"
+        assert not removed.exists()
+        assert engine.stop().unremoved == ""
+        assert removed.exists()
+    for name in (tmp_path / "facts").read_text().split()[:2]:
+        Path("/dev/shm" + name).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("raise SystemExit('the daemon is away')", "the daemon is away"),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("raise SystemExit('Error response from daemon: No such container: x')", ""),
+        ("raise SystemExit('Error: no container with ID or name x found: no such container')", ""),
+    ],
+)
+def test_what_could_not_be_removed_is_told(tmp_path: Path, program: str, said: str) -> None:
+    with running(removing(tmp_path, python("pass"), program)) as engine:
+        assert engine.stop().unremoved == said
 
 
 def test_without_adoption_orphans_are_found_by_their_folder(

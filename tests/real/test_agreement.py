@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
@@ -23,16 +24,22 @@ pytestmark = pytest.mark.real
 
 LLAMACPP_VERSIONS = ("0.2.7", "2026.5.9093", "2026.8.10229", "2026.10.11549")
 VLLM_VERSIONS = ("0.12.0", "0.28.0", "0.30.0", "0.32.0")
-"""Those between, which bring a CUDA build of torch of their own, are for `make test-matrix`."""
+SGLANG_VERSIONS = ("0.4.6", "0.5.4", "0.5.12", "0.5.23")
+"""Of vLLM, those between, which bring a CUDA build of torch of their own, are for `make test-matrix`."""
 
 STARTS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, str]], ...] = (
     *(("llamacpp", v, ("-np", "2", "-c", "2048"), {}) for v in LLAMACPP_VERSIONS),
     *(("vllm", v, ("--max-model-len", "2048"), SMALL_POOL) for v in VLLM_VERSIONS),
+    *(("sglang", v, ("--max-total-tokens", "16384", "--enable-metrics"), {}) for v in SGLANG_VERSIONS),
 )
 MORE = tuple(("vllm", v, ("--max-model-len", "2048"), SMALL_POOL) for v in ("0.17.1", "0.20.2", "0.24.0"))
 """Four versions of every engine that runs here; another engine joins with one line."""
 
-LEAST_SHARED = {"llamacpp": {"probe/log": 8, "probe/attach": 3}, "vllm": {"probe/log": 4, "probe/attach": 3}}
+LEAST_SHARED = {
+    "llamacpp": {"probe/log": 8, "probe/attach": 3},
+    "vllm": {"probe/log": 4, "probe/attach": 3},
+    "sglang": {"probe/log": 20, "probe/attach": 20},
+}
 """How many values at least are known both ways: an agreement on nothing is none."""
 
 
@@ -71,7 +78,7 @@ def test_probe_attach_and_log_agree(
     seen: dict[str, Capture] = {}
 
     def look(plan: LaunchPlan) -> None:
-        seen["attach"] = attach(plan.ready_url.removesuffix("/health"), AttachWishes(), lambda _: None)
+        seen["attach"] = attach(urljoin(plan.ready_url, "/"), AttachWishes(), lambda _: None)
 
     wishes = Wishes(model="tiny", arguments=words, variables=variables, keep_log=log)
     outcome = launch(order(EngineReference(engine, version), wishes, lambda _: None), lambda _: None, look)

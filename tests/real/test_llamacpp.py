@@ -135,7 +135,15 @@ def serve(folder: Path, *, observe: bool) -> dict[str, Any]:
     port = free_port()
     folder.mkdir()
     request = LaunchRequest(
-        NEWEST, "xllamacpp", interpreter, str(make_tiny(cache_folder() / "models").gguf), FOUR_SLOTS, {}, folder, port
+        NEWEST,
+        "xllamacpp",
+        "cpu",
+        interpreter,
+        str(make_tiny(cache_folder() / "models").gguf),
+        FOUR_SLOTS,
+        {},
+        folder,
+        port,
     )
     made = plan(request)
     plan_file = folder / "plan.json"

@@ -30,11 +30,16 @@ from engdiff.schema.capture import (
 )
 from engdiff.schema.diff import (
     Accepted,
+    Across,
+    Beside,
     Diff,
     Finding,
+    Meanings,
     Move,
     NativeLeaf,
     NotCompared,
+    OneSided,
+    OtherMeaning,
     Pin,
     Side,
     Step,
@@ -225,6 +230,7 @@ def full_diff() -> Diff:
         asked=True,
         explained=False,
         follows_from=("model.context_total",),
+        meanings=Meanings(old="one thing", new="another", comparable=False, instead="in bytes: 1 B, 2 B"),
     )
     return Diff(
         old=old,
@@ -249,6 +255,34 @@ def full_diff() -> Diff:
         warnings_gone=("slower",),
         pinned_command="vllm serve tiny --max-model-len 2048",
         prove_command="engdiff diff old.json vllm@0.32.0 -- --max-model-len 2048",
+        across=Across(
+            old_title="SGLang",
+            new_title="vLLM",
+            compared=9,
+            same=4,
+            capacity=(Beside(name="tokens", old=known(1), new=known(2), unit="tokens", meaning="on one rank"),),
+            ledger=(
+                Beside(
+                    name="weights",
+                    old=known(1),
+                    new=Unknown(because="counted with others"),
+                    unit="bytes",
+                    old_as="model",
+                    new_as="consumed",
+                ),
+            ),
+            ledger_of="SGLang: cuda:0; vLLM: cuda:0",
+            decisions=(Beside(name="preemption", old=known("retract"), new=known("recompute")),),
+            one_sided=(
+                OneSided(
+                    what="kv.watermark", side="new", value=known(1), unit="blocks", by_user=True, why="A reserve."
+                ),
+                OneSided(what="--alias x", side="old", by_user=True, counterpart="--served-model-name"),
+            ),
+            other_meanings=(
+                OtherMeaning(name="tokens", meanings=Meanings(old="slots", new="requests", comparable=False)),
+            ),
+        ),
     )
 
 

@@ -73,6 +73,11 @@ def _model(arguments: tuple[str, ...], variables: Mapping[str, str]) -> tuple[st
 # --- versions ------------------------------------------------------------------------------------------------------
 
 
+def version_of(image: str) -> str | None:
+    """The release that an image's name states; ``None`` when it states none."""
+    return _version(images.parse(image))[0]
+
+
 def _version(image: images.Image) -> tuple[str | None, str]:
     """The release whose wheel holds exactly the build that the tag names."""
     if not image.repository:

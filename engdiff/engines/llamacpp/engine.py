@@ -13,6 +13,7 @@ from engdiff.engines.contract import (
     Cause,
     ExportedProbe,
     HttpReading,
+    Image,
     KnownProblem,
     LaunchPlan,
     LaunchRequest,
@@ -22,7 +23,18 @@ from engdiff.engines.contract import (
     PinStyle,
 )
 from engdiff.engines.last_words import explain
-from engdiff.engines.llamacpp import deployment, environment, from_log, http, launch, log, normalize, pins, releases
+from engdiff.engines.llamacpp import (
+    deployment,
+    environment,
+    from_image,
+    from_log,
+    http,
+    launch,
+    log,
+    normalize,
+    pins,
+    releases,
+)
 from engdiff.environments.recipe import Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
@@ -56,7 +68,7 @@ class LlamaCpp:
                 f"llamacpp: no managed build for `{wanted}`",
                 "xllamacpp on the package index is built for CPU; name an interpreter with your build: --python PATH",
             )
-        return Build(releases.DISTRIBUTION, "xllamacpp on the package index is built for CPU")
+        return Build(releases.DISTRIBUTION, "cpu", "xllamacpp on the package index is built for CPU")
 
     def known_versions(self, distribution: str) -> tuple[str, ...]:  # noqa: ARG002
         """Releases with an HTTP server."""
@@ -66,17 +78,21 @@ class LlamaCpp:
         """See :mod:`~engdiff.engines.llamacpp.releases`."""
         return releases.problem(version, machine)
 
-    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:  # noqa: ARG002
+    def recipe(self, version: str, build: Build, machine: Machine) -> Recipe:  # noqa: ARG002
         """See :mod:`~engdiff.engines.llamacpp.environment`."""
         return environment.recipe(version, f"{sys.version_info.major}.{sys.version_info.minor}")
+
+    def image(self, version: str, named: str | None, machine: Machine, wanted: str | None) -> Image:
+        """See :mod:`~engdiff.engines.llamacpp.environment`."""
+        return environment.image(version, named, machine, wanted)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """See :mod:`~engdiff.engines.llamacpp.launch`."""
         return launch.plan(request)
 
     def capture(self, observed: Observed, base: Capture) -> Capture:
-        """See :mod:`~engdiff.engines.llamacpp.normalize`."""
-        return normalize.capture(observed, base)
+        """See :mod:`~engdiff.engines.llamacpp.normalize`; of an image :mod:`~engdiff.engines.llamacpp.from_image`."""
+        return from_image.capture(observed, base) if observed.request.image else normalize.capture(observed, base)
 
     def cause(self, log: str, exit_status: str) -> Cause | None:
         """See ``knowledge/failures.toml``."""

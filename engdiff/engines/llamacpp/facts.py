@@ -227,11 +227,15 @@ _ABSURD = re.compile(r"[\d.,]{19,}")
 @lru_cache(maxsize=8)
 def parse(log: str) -> LogFacts:
     """All facts of the log of one launch; of several starts the last that came up holds."""
+    start = start_of(log)
+    return facts_of(start) if start else LogFacts()
+
+
+def start_of(log: str) -> Start | None:
+    """The last start that came up, else the last one; ``None`` when there is none."""
     heard = Reader({"llamacpp": FORMAT}).hear(io.BytesIO(log.encode(errors="replace")))
     starts = [start for speech in heard.speeches.values() for start in speech.starts]
-    if not starts:
-        return LogFacts()
-    return facts_of(next((start for start in reversed(starts) if start.ready), starts[-1]))
+    return next((start for start in reversed(starts) if start.ready), starts[-1] if starts else None)
 
 
 def facts_of(start: Start, statements: Iterable[Statement] | None = None) -> LogFacts:

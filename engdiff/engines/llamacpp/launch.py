@@ -24,8 +24,37 @@ PREFIXES = ("LLAMA_ARG_", "LLAMA_", "GGML_", "OMP_", "GOMP_", "KMP_", "CUDA_VISI
 """Variables that llama-server, ggml and OpenMP read."""
 
 
+IN_IMAGE = "/app/llama-server"
+"""Where the project's images keep it (.devops/*.Dockerfile, since December 2024)."""
+
+SAYS_VERBOSITY = ("-lv", "--verbosity", "--log-verbosity", "-v", "--verbose", "--log-verbose")
+
+
 def plan(request: LaunchRequest) -> LaunchPlan:
-    """The plan for one start. Raises :class:`~engdiff.errors.UnknownFlag` for a word that this version lacks."""
+    """The plan for one start. Raises :class:`~engdiff.errors.UnknownFlag` for a word that this version lacks.
+
+    An image holds llama-server itself and no Python: the words go to it as they are, and there is no probe.
+    """
+    return _plan_in_image(request) if request.image else _plan_of_wheel(request)
+
+
+def _plan_in_image(request: LaunchRequest) -> LaunchPlan:
+    wanted = {
+        ("-lv", str(VERBOSITY_WITH_MEMORY_LINES)): (SAYS_VERBOSITY, "so that the log states buffer sizes"),
+        ("--metrics",): (("--metrics",), "so that counters can be read"),
+    }
+    added = {words: why for words, (said, why) in wanted.items() if not set(said) & set(request.arguments)}
+    address = ("--host", request.host, "--port", str(request.port))
+    words = (*request.arguments, *(word for words in added for word in words))
+    return _plan(
+        request,
+        (IN_IMAGE, "-m", request.model, *words, *address),
+        {" ".join(words): why for words, why in added.items()},
+        probe_files=(),
+    )
+
+
+def _plan_of_wheel(request: LaunchRequest) -> LaunchPlan:
     translation = translate(request.arguments, request.variables, request.version)
     fields, added = _fields(request, translation)
     out = request.folder / "probe"
@@ -35,16 +64,22 @@ def plan(request: LaunchRequest) -> LaunchPlan:
         shutil.copyfileobj(source, target)
     plan_file = request.folder / "plan.json"
     plan_file.write_text(json.dumps({"fields": fields, "out": str(out), "observe": True}), encoding="utf-8")
+    return _plan(request, (str(request.interpreter), "-u", str(script), str(plan_file)), added, ("server.json",))
+
+
+def _plan(
+    request: LaunchRequest, argv: tuple[str, ...], added: Mapping[str, str], probe_files: tuple[str, ...]
+) -> LaunchPlan:
     base = f"http://127.0.0.1:{request.port}"
     return LaunchPlan(
-        argv=(str(request.interpreter), "-u", str(script), str(plan_file)),
+        argv=argv,
         environ=dict(request.variables),
         added=added,
         native_command=native_command(request.model, request.arguments),
         read_variables={k: v for k, v in request.variables.items() if k.startswith(PREFIXES)},
         ready_url=f"{base}/health",
-        probe_output=out,
-        probe_files=("server.json",),
+        probe_output=request.folder / "probe",
+        probe_files=probe_files,
         scrape={
             "props": f"{base}/props",
             "models": f"{base}/v1/models",
@@ -84,9 +119,9 @@ def _fields(request: LaunchRequest, translation: flags.Translation) -> tuple[dic
     fields["model.path"] = request.model
     fields["port"] = request.port
     if holds(request.version, since=HOST_LIST_SINCE):
-        fields["hostnames"] = ["127.0.0.1"]
+        fields["hostnames"] = [request.host]
     else:
-        fields["hostname"] = "127.0.0.1"
+        fields["hostname"] = request.host
     return fields, added
 
 

@@ -66,7 +66,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "runner": _runner(log),
             "admission": admission.rule(),
             "boot": _boot(observed, server),
-            "warnings": _warnings(log),
+            "warnings": warnings_in(log),
         }
     )
 
@@ -74,7 +74,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
 _SPEAKER = re.compile(r"^[a-z~]+\s+[\w()~]+: ")
 
 
-def _warnings(log: LogFacts) -> tuple[EngineWarning, ...]:
+def warnings_in(log: LogFacts) -> tuple[EngineWarning, ...]:
     """Lines that the engine marked, without the name of the function that speaks; rulers are left out."""
     said = (w.model_copy(update={"text": _SPEAKER.sub("", w.text)}) for w in log.warnings)
     return tuple(w for w in said if re.search(r"[A-Za-z]", w.text))
@@ -126,12 +126,12 @@ def settings(observed: Observed, server: Tree, log: LogFacts, props: Tree) -> di
             continue
         configured = None
         if path in written:
-            configured = exact(_canonical(key, written[path]), "command", where[path])
+            configured = exact(canonical(key, written[path]), "command", where[path])
         added = observed.plan.added.get(path)
         found[key] = settle(
             configured=configured,
-            declared=_canonical(key, lookup(server.get("defaults"), path)),
-            resolved=exact(_canonical(key, resolved), "probe", f"CommonParams.{path}"),
+            declared=canonical(key, lookup(server.get("defaults"), path)),
+            resolved=exact(canonical(key, resolved), "probe", f"CommonParams.{path}"),
             effective=_effective(key, log),
             native=path,
             because=f"set by engdiff, {added}" if added else None,
@@ -140,7 +140,7 @@ def settings(observed: Observed, server: Tree, log: LogFacts, props: Tree) -> di
     return _with_rules(found, log)
 
 
-def _canonical(key: str, value: object) -> Any:
+def canonical(key: str, value: object) -> Any:
     """The value in the registry's words: short enum names, bytes instead of MiB, positive switches."""
     if isinstance(value, str):
         for prefix in ("GGML_TYPE_", "LLAMA_FLASH_ATTN_TYPE_", "COMMON_REASONING_FORMAT_"):
@@ -257,7 +257,13 @@ def _boot(observed: Observed, server: Tree) -> tuple[Phase, ...]:
         Phase(name="start interpreter", seconds=between(observed.started_at, times.get("started"))),
         Phase(name="import", seconds=between(times.get("started"), times.get("imported"))),
         Phase(name="load model and allocate", seconds=between(times.get("imported"), times.get("listening"))),
-        Phase(
-            name="start to healthy", seconds=between(observed.started_at, observed.ready_at), meaning="all of the above"
-        ),
+        healthy(observed).model_copy(update={"meaning": "all of the above"}),
     )
+
+
+def healthy(observed: Observed) -> Phase:
+    """From the start of the process to the first good answer, in seconds."""
+    seconds: Value = Unknown(because="the server did not come up")
+    if observed.ready_at is not None:
+        seconds = Known(value=round(observed.ready_at - observed.started_at, 3), basis="measured")
+    return Phase(name="start to healthy", seconds=seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -187,8 +187,11 @@ def _cites(key: str, fact: Fact) -> Evidence:
 
 def settings(log: LogFacts, words: Command | None) -> dict[str, Setting]:
     """What the log states, with what the command asked for."""
-    effective = _effective(log)
-    asked = words.asked if words else {}
+    return settled(effective_in(log), words.asked if words else {}, log)
+
+
+def settled(effective: Mapping[str, Known], asked: Mapping[str, Known], log: LogFacts) -> dict[str, Setting]:
+    """What runs, with what was asked for."""
     found = {}
     for key in (*effective, *(key for key in asked if key not in effective)):
         value = effective.get(key)
@@ -203,7 +206,7 @@ def settings(log: LogFacts, words: Command | None) -> dict[str, Setting]:
     return _all_layers(found, log)
 
 
-def _effective(log: LogFacts) -> dict[str, Known]:
+def effective_in(log: LogFacts) -> dict[str, Known]:
     """Canonical keys to what the running server states."""
     served, facts = log.served, log.facts
     found: dict[str, Known] = {}

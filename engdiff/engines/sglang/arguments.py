@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pydantic import JsonValue
 
+from engdiff.engines.layers import lookup
 from engdiff.logs.reprs import parse, parse_fragment
 from engdiff.logs.starts import Start
 from engdiff.logs.statements import Line, Statement
@@ -46,15 +48,26 @@ class Arguments:
         return Evidence(source="log", where=excerpt, line=line.number, file=line.file)
 
     def _excerpt(self, names: Sequence[str]) -> str:
-        start = at = 0
-        for index, name in enumerate(names):
-            found = re.compile(rf"(?<![\w'\"])['\"]?{re.escape(name)}['\"]?(?:=|: )").search(self.text, at)
-            if found is None:
-                break
-            start, at = (found.start() if index == len(names) - 1 else start), found.end()
-        end = _NEXT.search(self.text, at)
-        stop = end.start() if end else len(self.text)
+        """The text of a field; of several, where a cut left one empty, that which holds its value."""
+        *outer, last = names
+        at = 0
+        for name in outer:
+            found = _field(name).search(self.text, at)
+            at = found.end() if found else at
+        all_of_it = [self._until_next(found.start(), found.end()) for found in _field(last).finditer(self.text, at)]
+        value = str(lookup(self.tree, ".".join(names)))
+        return next((excerpt for excerpt in all_of_it if value in excerpt), [*all_of_it, self._until_next(0, at)][0])
+
+    def _until_next(self, start: int, end: int) -> str:
+        following = _NEXT.search(self.text, end)
+        stop = following.start() if following else len(self.text)
         return self.text[start : min(stop, start + LONGEST_EXCERPT)].partition("\n")[0]
+
+
+@cache
+def _field(name: str) -> re.Pattern[str]:
+    """Where a field of this name is written, as a keyword or as a key."""
+    return re.compile(rf"(?<![\w'\"])['\"]?{re.escape(name)}['\"]?(?:=|: )")
 
 
 _CUT_IN = re.compile(r"(?:breaks off|cannot be read on) in `(\w+(?:\.\w+)*)")

@@ -32,7 +32,7 @@ def recognise(
     model, rest = take(arguments, _MODEL)
     if model is None:
         model, rest = take_positional(arguments, _GRAMMAR)
-    return Served(model, rest, *images.release(parsed, "the SGLang project", _is_official))
+    return Served(model, rest, *_version(parsed))
 
 
 def _arguments(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -43,6 +43,15 @@ def _arguments(words: Sequence[str]) -> tuple[str, ...] | None:
         return tuple(words[2:])
     called = module(words)
     return called[1] if called and called[0] == "sglang.launch_server" else None
+
+
+def version_of(image: str) -> str | None:
+    """The release that an image's name states; ``None`` when it states none."""
+    return _version(images.parse(image))[0]
+
+
+def _version(image: images.Image) -> tuple[str | None, str]:
+    return images.release(image, "the SGLang project", _is_official)
 
 
 def _is_official(image: images.Image) -> bool:

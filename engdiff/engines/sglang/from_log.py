@@ -97,7 +97,7 @@ def _instances(
         Rank(
             **{name: index for name, index in indices[speaker].items() if name in ("tp", "pp", "dp", "ep")},
             device=speaker or kind or "the device",
-            ledger=memory.ledger(rank, fraction),
+            ledger=memory.ledger(rank, fraction, of_cpu=kind == "cpu"),
             pools=memory.pools(rank, context, page),
             graphs=memory.graphs(rank, said, speaks=speaker == first),
         )

@@ -211,6 +211,8 @@ def _effective(said: Answers) -> dict[str, Known]:
     captured = state.get("decode_cuda_graph_bs")
     if isinstance(captured, list) and captured:
         found["graphs.capture_sizes"] = Known(value=captured, evidence=answered(f"{where}.decode_cuda_graph_bs"))
+    if said.info.get("device") == "cpu":
+        found.pop("graphs.mode", None)  # the arguments plan graphs of a GPU all the same
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -257,8 +259,9 @@ def _rank(said: Answers, index: int, settings: dict[str, Setting]) -> Rank:
     usage, where = _usage(said, index), f"{said.info_path} internal_states[{index}].memory_usage"
     device = said.info.get("device")
     pool = _gib(usage.get("kvcache"), f"{where}.kvcache")
+    weights = None if device == "cpu" else _gib(usage.get("weight"), f"{where}.weight")
     terms = [
-        _term("weights", "use", _gib(usage.get("weight"), f"{where}.weight"), "what loading the model took"),
+        _term("weights", "use", weights, "what loading the model took"),
         _term("KV cache", "remainder", pool, "keys and values of all layers"),
         *_graph_terms(usage, where),
         _term("left free", "remainder", _gib(usage.get("startup_available"), f"{where}.startup_available"), "at start"),

@@ -199,8 +199,12 @@ def _take_available(rank: RankSaid, statement: Statement, *, pools_ended: bool) 
 # --- ledger -----------------------------------------------------------------------------------------------------
 
 
-def ledger(rank: RankSaid, fraction: Known | None) -> tuple[Term, ...]:
-    """The rank's memory as its lines state it; a term that no line states is left out."""
+def ledger(rank: RankSaid, fraction: Known | None, *, of_cpu: bool = False) -> tuple[Term, ...]:
+    """The rank's memory as its lines state it; a term that no line states is left out.
+
+    ``of_cpu``: what is free is the machine's memory, which other processes take and give back meanwhile: a difference
+    of two such lines is no size of anything.
+    """
     before = _before(rank)
     share = _static(before, fraction)
     source = STATIC if share else FREE
@@ -219,7 +223,8 @@ def ledger(rank: RankSaid, fraction: Known | None) -> tuple[Term, ...]:
     left = amount(rank.left[0], "available_gib") if rank.left else None
     if left and rank.left:
         terms.append(_left(left, rank.left[1]))
-    return _balanced(tuple(t for t in terms if t is not None))
+    stated = tuple(t for t in terms if t is not None)
+    return tuple(t for t in stated if t.name != "weights") if of_cpu else _balanced(stated)
 
 
 GRAPH_TERMS = (("decode", "graphs"), ("prefill", "prefill graphs"), ("draft", "draft graphs"))

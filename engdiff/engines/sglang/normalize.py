@@ -36,14 +36,36 @@ def settings(
         value = lookup(tree, native) if native else MISSING
         if value is MISSING and key not in effective:
             continue
-        resolved: Known | Unknown = NOT_THERE
-        if native and value is not MISSING:
-            translated = _translated(key, native, value, tree)
-            resolved = Known(value=translated, evidence=_cited(translated, value, cite(native)))
+        resolved: Known | Unknown = NOT_THERE if value is MISSING else DECIDED_LATER
+        if native and value is not MISSING and not _left_open(key, value, tree, effective):
+            ours = translated(key, native, value, tree)
+            resolved = Known(value=ours, evidence=_cited(ours, value, cite(native)))
         found[key] = _settled(resolved, effective.get(key), native)
     for key in effective.keys() - found.keys():
         found[key] = _settled(NOT_THERE, effective[key], None)
     return found
+
+
+DECIDED_LATER = Unknown(because="the arguments leave it to the scheduler, and what that decided is not stated")
+
+SCHEDULERS_OWN = {
+    "model.dtype",
+    "model.max_model_len",
+    "kv.dtype",
+    "scheduler.max_num_seqs",
+    "scheduler.max_num_batched_tokens",
+    "scheduler.chunked_prefill",
+}
+"""Settings that the scheduler decides when the arguments say nothing, or ``auto``."""
+
+
+def _left_open(key: str, value: object, tree: Mapping[str, JsonValue], effective: Mapping[str, Known]) -> bool:
+    """Whether the arguments do not hold what was decided; those of a CPU plan graphs of a GPU."""
+    if key in effective:
+        return False
+    if key == "graphs.mode" and tree.get("device") == "cpu":
+        return value not in (True, "disabled")
+    return key in SCHEDULERS_OWN and value in (None, "auto")
 
 
 def _settled(resolved: Known | Unknown, effective: Known | None, native: str | None) -> Setting:
@@ -71,15 +93,15 @@ def _native(key: str, tree: Mapping[str, JsonValue], version: str | None) -> str
     return next((p for p in paths if p and lookup(tree, p) is not MISSING), None)
 
 
-def _translated(key: str, native: str, value: Any, tree: Mapping[str, JsonValue]) -> JsonValue:
+def translated(key: str, native: str, value: Any, tree: Mapping[str, JsonValue]) -> JsonValue:
     """The value in the registry's words."""
     if value is None:
         return None
     if key in _OPPOSITE and native.startswith(("disable_", "skip_")):
         return not value if isinstance(value, bool) else str(value)
     reading = _READINGS.get(key)
-    translated: JsonValue = reading(value, tree) if reading else value
-    return translated.removeprefix("torch.") if isinstance(translated, str) else translated
+    ours: JsonValue = reading(value, tree) if reading else value
+    return ours.removeprefix("torch.") if isinstance(ours, str) else ours
 
 
 _OPPOSITE = {"kv.prefix_caching", "scheduler.async_scheduling", "load.warmup", "kernels.flashinfer_autotune"}

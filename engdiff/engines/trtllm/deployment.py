@@ -41,6 +41,16 @@ def _arguments(words: Sequence[str]) -> tuple[str, ...] | None:
     return called[1] if called and called[0] == "tensorrt_llm.commands.serve" else None
 
 
+def is_official(image: str) -> bool:
+    """Whether this is an image of NVIDIA's, or a mirror of one."""
+    return _is_official(images.parse(image))
+
+
+def version_of(image: str) -> str | None:
+    """The release that an image's name states; ``None`` when it states none."""
+    return _version(images.parse(image))[0]
+
+
 def _version(image: images.Image) -> tuple[str | None, str]:
     if image.name == "tritonserver":
         return None, f"the tag `{told(image.tag)}` is Triton's version; that of TensorRT-LLM inside is not in the name"

@@ -9,12 +9,12 @@ from pydantic import JsonValue
 from engdiff.engines.trtllm import admission, arguments, memory, normalize
 from engdiff.engines.trtllm.arguments import Configurations, Printed
 from engdiff.engines.trtllm.memory import Said
-from engdiff.engines.trtllm.normalize import Source
+from engdiff.engines.trtllm.normalize import Deeper, Source
 from engdiff.logs.starts import Start
 from engdiff.logs.statements import Statement
 from engdiff.logs.values import amount, word
 from engdiff.schema.capture import Capture, Device, Graphs, Instance, Launch, Phase, Rank, Runner, Setting
-from engdiff.schema.values import Evidence, Known, Unknown, Value, number
+from engdiff.schema.values import Evidence, Known, Unknown, Value, number, plain
 
 KNOWLEDGE = normalize.KNOWLEDGE
 
@@ -23,11 +23,15 @@ def capture(start: Start, base: Capture) -> Capture:
     """``base`` with everything that the log states."""
     printed = arguments.read(start)
     ranks = memory.by_rank(start)
-    effective = _effective(start, printed, ranks)
-    settings = normalize.settings(_source(printed.args), _source(printed.pytorch), effective)
     version = start.first_of("version")
-    identity = {"devices": _devices(start, ranks)}
     stated = word(version, "version") if version else None
+    settings = normalize.settings(
+        _source(printed.args),
+        _source(printed.pytorch),
+        Deeper(_effective(start, printed, ranks), admission.given(start), _because(start, printed)),
+        _version(stated or base.identity.version),
+    )
+    identity = {"devices": _devices(start, ranks)}
     return base.model_copy(
         update={
             "identity": base.identity.model_copy(update={**identity, **({"version": stated} if stated else {})}),
@@ -160,8 +164,7 @@ def _effective(start: Start, printed: Configurations, ranks: Mapping[str, Said])
     """What deeper lines state: the worker, the pool, the scheduler."""
     limits, features = start.last_of("limits", "v2_scheduler"), printed.features
     found: dict[str, Known | None] = {
-        "model.max_model_len": _number(start.last_of("limits"), "max_seq_len")
-        or _number(start.last_of("inferred_max_seq_len", "max_sequence_len"), "value"),
+        "model.max_model_len": _longest_request(start),
         "scheduler.max_num_batched_tokens": _number(limits, "max_num_tokens")
         or _number(start.last_of("max_num_tokens"), "value"),
         "scheduler.max_num_seqs": _number(limits, "max_batch_size")
@@ -175,8 +178,8 @@ def _effective(start: Start, printed: Configurations, ranks: Mapping[str, Said])
         "kv.prefix_caching": _prefix_caching(start, features),
         "scheduler.chunked_prefill": _chunked_prefill(start, features),
         "scheduler.async_scheduling": _overlap(start),
-        "scheduler.capacity_policy": _policy(start),
-        "scheduler.class": _scheduler_class(start),
+        "scheduler.capacity_policy": admission.policy(start, printed.args),
+        "scheduler.class": admission.scheduler(start),
         **_graph_settings(start, ranks),
     }
     return {key: value for key, value in found.items() if value is not None}
@@ -267,26 +270,58 @@ def _overlap(start: Start) -> Known | None:
     return None if stated is None else memory.sentence(stated, "value", value=stated["value"] in ("1", "true"))
 
 
-def _policy(start: Start) -> Known | None:
-    """The rule that runs: what was forced, else what the C++ runtime states."""
-    stated = start.last_of("capacity_policy", "policy_forced")
-    if stated is None:
+def _captures(first: Statement) -> Known:
+    line = first.line
+    where = Evidence(source="rule", where=f"a graph is captured: line {line.number}", line=line.number, file=line.file)
+    return Known(value=normalize.DECODE, basis="engine rule", evidence=where)
+
+
+def _longest_request(start: Start) -> Known | None:
+    """What the worker ended with: cut down to what the pool holds, or grown by what it needs itself."""
+    stated = start.last_of("limits", "length_reduced") or start.last_of("inferred_max_seq_len", "max_sequence_len")
+    groups = ("max_seq_len", "value", "reduced")
+    return next((found for group in groups if stated and (found := _number(stated, group))), None)
+
+
+def _because(start: Start, printed: Configurations) -> dict[str, str]:
+    """Why the worker does something else than the arguments say, or what is known of what it does."""
+    found: dict[str, str | None] = {
+        "scheduler.capacity_policy": admission.because(admission.policy(start, printed.args), start),
+        "kv.prefix_caching": _reason(start.last_of("block_reuse_off"), "block reuse is off"),
+        "scheduler.chunked_prefill": _reason(start.last_of("chunking_off"), "prompts are not split"),
+        "scheduler.async_scheduling": _reason(start.last_of("overlap_off"), "the overlap scheduler is off"),
+        "kv.block_size": _reason(start.last_of("flash_mla"), "the block size is changed"),
+        "model.max_model_len": _reason(start.last_of("length_reduced"), "the KV cache holds no longer request"),
+    }
+    return {key: words for key, words in found.items() if words}
+
+
+LONGEST_REASON = 200
+"""Of the engine's own lines the longest of these has 150 characters; longer is what somebody joined."""
+
+
+def _reason(statement: Statement | None, words: str) -> str | None:
+    """The engine's own message; the piece that says it where several were joined."""
+    if statement is None:
         return None
-    return memory.sentence(stated, "policy", value=stated["policy"].upper())
+    said = statement.text.strip()
+    return f"{words}: “{said if len(said) <= LONGEST_REASON else statement.match[0].strip()}”"
 
 
-def _scheduler_class(start: Start) -> Known | None:
-    second = start.last_of("v2_scheduler")
-    return None if second is None else memory.sentence(second, "tokens_per_block", value="KVCacheV2Scheduler")
+def _version(value: Known | Unknown) -> str | None:
+    stated = plain(value)
+    return stated if isinstance(stated, str) else None
 
 
 def _graph_settings(start: Start, ranks: Mapping[str, Said]) -> dict[str, Known | None]:
     for said in ranks.values():
         lines = memory.graph_lines(start, said)
-        if sizes := memory.graph_sizes(lines):
-            mode = Known(value=normalize.DECODE, basis="engine rule", evidence=sizes.evidence)
-            largest = memory.largest_graph(lines)
-            return {"graphs.capture_sizes": sizes, "graphs.max_capture_size": largest, "graphs.mode": mode}
+        if largest := memory.largest_graph(lines):
+            return {
+                "graphs.capture_sizes": memory.graph_sizes(start, lines),
+                "graphs.max_capture_size": largest,
+                "graphs.mode": _captures(lines[0]),
+            }
     return {}
 
 
@@ -341,7 +376,7 @@ def _graphs(start: Start, said: Said, settings: Mapping[str, Setting]) -> Graphs
     where = Evidence(source="rule", where="one graph for each line that warms one up")
     return Graphs(
         mode=_final(settings, "graphs.mode") or Unknown(because="no line is about graphs"),
-        sizes=memory.graph_sizes(lines) or Unknown(because="no line names a captured size"),
+        sizes=memory.graph_sizes(start, lines) or Unknown(because="the log does not name every captured size"),
         prefill_sizes=Known(value=[*prefill], basis="engine rule", evidence=where)
         if prefill
         else Unknown(because="no line names a captured prompt size"),

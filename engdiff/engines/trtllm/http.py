@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from engdiff.engines.answers import answered, cards_in, counted, labelled, object_in, plain_value
-from engdiff.engines.layers import MISSING, settle
+from engdiff.engines.layers import settle
 from engdiff.engines.trtllm import admission
+from engdiff.engines.trtllm.normalize import at_default, who
 from engdiff.jsontext import parse_json
 from engdiff.metrics_text import Sample, samples
 from engdiff.schema.capture import Capture, Graphs, Instance, Launch, Pool, Rank, Runner, Setting
@@ -82,9 +83,9 @@ def recognises(answers: Mapping[str, str]) -> bool:
 def capture(answers: Mapping[str, str], base: Capture) -> Capture:
     """``base`` with everything that the endpoints say."""
     said = _said(answers)
-    settings = _settings(said)
     version = object_in(answers.get("version")).get("version")
     stated = plain_value(version, "/version version") if isinstance(version, str) else None
+    settings = _settings(said, version if isinstance(version, str) else None)
     return base.model_copy(
         update={
             "identity": base.identity.model_copy(update={"version": stated}) if stated else base.identity,
@@ -170,18 +171,18 @@ def _native(said: Answers) -> dict[str, JsonValue]:
 # --- settings ---------------------------------------------------------------------------------------------------
 
 
-def _settings(said: Answers) -> dict[str, Setting]:
+def _settings(said: Answers, version: str | None) -> dict[str, Setting]:
     resolved = {key: value for key, place in LABELS.items() if (value := _labelled(said, *place))}
     effective = {**_gauges(said), **_iteration(said)}
     return {
-        key: settle(
-            configured=None,
-            declared=MISSING,
-            resolved=resolved.get(key, NOT_STATED),
-            effective=effective.get(key),
-        )
+        key: _settled(key, resolved.get(key), effective.get(key), version)
         for key in sorted(resolved.keys() | effective.keys())
     }
+
+
+def _settled(key: str, resolved: Known | None, effective: Known | None, version: str | None) -> Setting:
+    wrote, declared = who(key, resolved, version) if resolved else (None, at_default(key, effective, version))
+    return settle(configured=wrote, declared=declared, resolved=resolved or NOT_STATED, effective=effective)
 
 
 def _labelled(said: Answers, gauge: str, name: str) -> Known | None:

@@ -7,9 +7,11 @@ there are several (tensorrt_llm/logger.py 0.5 to 1.2, cpp/tensorrt_llm/common/lo
 from __future__ import annotations
 
 import re
+from io import BytesIO
 
 from engdiff.logs.patterns import load
-from engdiff.logs.starts import LogFormat
+from engdiff.logs.reader import Reader
+from engdiff.logs.starts import LogFormat, Start
 from engdiff.logs.statements import Said
 
 CARRIERS = (
@@ -77,3 +79,20 @@ FORMAT = LogFormat(
     said=said,
     level_marks=("[TensorRT-LLM][WARNING]", "[TensorRT-LLM][ERROR]", "] [W] ", "] [E] ", "] [F] "),
 )
+
+
+def launched(log: str) -> Start:
+    """The log of one launch, which is one start from its first line to its last, however often it says its version."""
+    heard = Reader({ENGINE: FORMAT}).hear(BytesIO(log.encode("utf-8", "surrogatepass")))
+    whole = Start(1, max(heard.lines, 1))
+    for speech in heard.speeches.values():
+        for start in speech.starts:
+            whole.statements.extend(start.statements)
+            whole.warnings.extend(start.warnings)
+            whole.tail = start.tail
+            whole.ready = whole.ready or start.ready
+            whole.died = whole.died or start.died
+    return whole
+
+
+ENGINE = "trtllm"

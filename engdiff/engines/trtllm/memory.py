@@ -465,10 +465,11 @@ def graph_lines(start: Start, said: Said) -> tuple[Statement, ...]:
     return tuple(lines)
 
 
-def graph_sizes(lines: Sequence[Statement]) -> Known | None:
-    """Batch sizes of the captured graphs."""
+def graph_sizes(start: Start, lines: Sequence[Statement]) -> Known | None:
+    """Batch sizes of the captured graphs; ``None`` where the log has not as many lines as it says there are graphs."""
     sizes = sorted({int(s["batch_size"]) for s in lines})
-    if not sizes:
+    begins = start.last_of("graphs_begin")
+    if begins is None or len(sizes) != int(begins["count"]):
         return None
     first, last = lines[0].line, lines[-1].line
     where = f"one graph for each line of {first.number} to {last.number} that warms one up"

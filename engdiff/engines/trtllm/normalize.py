@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from engdiff.engines.layers import MISSING, lookup, settle
+from engdiff.engines.layers import MISSING, lookup, same, settle
+from engdiff.engines.trtllm import defaults
 from engdiff.knowledge.tables import Knowledge
 from engdiff.schema.capture import Setting
 from engdiff.schema.values import Evidence, Known, Unknown
@@ -50,32 +51,93 @@ class Source:
     cite: Callable[[str], Evidence]
 
 
-def settings(args: Source | None, pytorch: Source | None, effective: Mapping[str, Known]) -> dict[str, Setting]:
-    """Settings for every key that the arguments or a deeper line state."""
+@dataclass(frozen=True)
+class Deeper:
+    """What lines below the configuration say, by key.
+
+    ``given``: what a line says the engine was given and does not do. ``because``: why it does something else.
+    """
+
+    effective: Mapping[str, Known]
+    given: Mapping[str, Known] = field(default_factory=dict)
+    because: Mapping[str, str] = field(default_factory=dict)
+
+
+def settings(
+    args: Source | None, pytorch: Source | None, deeper: Deeper, version: str | None = None
+) -> dict[str, Setting]:
+    """Settings for every key that the arguments or a deeper line state; ``version`` tells who set them."""
     resolved: dict[str, tuple[Known, str]] = {}
     if pytorch:
         resolved |= _from_pytorch(pytorch)
     if args:
-        resolved |= _from_args(args)
-    keys = sorted(resolved.keys() | effective.keys())
-    return {key: _settled(key, resolved.get(key), effective.get(key)) for key in keys}
+        resolved |= from_args(args)
+    keys = sorted(resolved.keys() | deeper.effective.keys())
+    return {key: _settled(key, resolved.get(key), deeper, version) for key in keys}
 
 
-def _settled(key: str, resolved: tuple[Known, str] | None, effective: Known | None) -> Setting:
+def _settled(key: str, resolved: tuple[Known, str] | None, deeper: Deeper, version: str | None) -> Setting:
     native = (
         resolved[1] if resolved else KNOWLEDGE.names(NEWEST)[key].native if key in KNOWLEDGE.names(NEWEST) else None
     )
-    return settle(
-        configured=None,
-        declared=MISSING,
-        resolved=resolved[0] if resolved else NOT_PRINTED,
+    value, effective = resolved[0] if resolved else None, deeper.effective.get(key)
+    wrote, declared = who(key, value, version) if value else (None, at_default(key, effective, version))
+    setting = settle(
+        configured=deeper.given.get(key, wrote),
+        declared=declared,
+        resolved=value or NOT_PRINTED,
         effective=effective,
         native=native,
-        because=PRINTED_IS_RESOLVED if resolved else None,
+        because=deeper.because.get(key),
     )
+    if setting.because or setting.origin or not resolved:
+        return setting
+    return setting.model_copy(update={"because": PRINTED_IS_RESOLVED})
 
 
-def _from_args(source: Source) -> dict[str, tuple[Known, str]]:
+def who(key: str, resolved: Known, version: str | None) -> tuple[Known | None, object]:
+    """What somebody wrote, and the declared default, as far as the static default of this version tells them.
+
+    A field at its default was left alone. One that is not, and that no code of the engine writes, was given at the
+    start. Of all others it is not known who wrote them: nothing is written and :data:`MISSING` declared.
+    """
+    path, default = _default(key, version)
+    if default is None:
+        return None, MISSING
+    declared = _meant(key, default.value)
+    if same(declared, resolved.value):
+        return None, declared
+    if not default.starter or resolved.value is None:
+        return None, MISSING
+    cited = resolved.evidence
+    where = f"{defaults.LABEL}: {path} is {default.value} in {version} unless it is given ({default.source})"
+    rule = Evidence(source="rule", where=where, line=cited.line if cited else None, file=cited.file if cited else None)
+    return resolved.model_copy(update={"basis": "engine rule", "evidence": rule}), declared
+
+
+def at_default(key: str, effective: Known | None, version: str | None) -> object:
+    """The declared default where what the worker did is just that; else :data:`MISSING`: it tells nothing."""
+    _, default = _default(key, version)
+    if default is None or effective is None:
+        return MISSING
+    declared = _meant(key, default.value)
+    return declared if same(declared, effective.value) else MISSING
+
+
+def static_default(key: str, version: str | None) -> object:
+    """The declared default of this version in the registry's words; :data:`MISSING` where nobody read it."""
+    _, default = _default(key, version)
+    return MISSING if default is None else _meant(key, default.value)
+
+
+def _default(key: str, version: str | None) -> tuple[str, defaults.Default | None]:
+    names = KNOWLEDGE.names(version).get(key) if version else None
+    path = names.native if names else None
+    return path or "", defaults.at(version).get(path or "")
+
+
+def from_args(source: Source) -> dict[str, tuple[Known, str]]:
+    """Canonical key to value and native path, for every field of LlmArgs that the tree has."""
     found: dict[str, tuple[Known, str]] = {}
     for key in KNOWLEDGE.names(NEWEST):
         for naming in NAMINGS:

@@ -61,6 +61,11 @@ def _arguments(words: Sequence[str]) -> tuple[str, ...] | None:
     return None
 
 
+def version_of(image: str) -> str | None:
+    """The release that an image's name states; ``None`` when it states none."""
+    return _version(images.parse(image))[0]
+
+
 def _version(image: images.Image) -> tuple[str | None, str]:
     amd = _AMD_TAG.search(image.tag) if image.repository.endswith("rocm/vllm") else None
     if amd:

@@ -12,6 +12,7 @@ from engdiff.engines.contract import (
     Cause,
     ExportedProbe,
     HttpReading,
+    Image,
     KnownProblem,
     LaunchPlan,
     LaunchRequest,
@@ -70,9 +71,13 @@ class Vllm:
         """See :mod:`~engdiff.engines.vllm.releases`."""
         return releases.problem(version, distribution, machine)
 
-    def recipe(self, version: str, distribution: str, machine: Machine) -> Recipe:  # noqa: ARG002
+    def recipe(self, version: str, build: Build, machine: Machine) -> Recipe:  # noqa: ARG002
         """See :mod:`~engdiff.engines.vllm.environment`."""
-        return environment.recipe(releases.newest_repackaging(version, distribution), distribution)
+        return environment.recipe(releases.newest_repackaging(version, build.distribution), build.distribution)
+
+    def image(self, version: str, named: str | None, machine: Machine, wanted: str | None) -> Image:
+        """See :mod:`~engdiff.engines.vllm.environment`."""
+        return environment.image(version, named, machine, wanted)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """See :mod:`~engdiff.engines.vllm.launch`."""

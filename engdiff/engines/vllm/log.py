@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from engdiff.logs import launched as launch
 from engdiff.logs.patterns import load
 from engdiff.logs.starts import LogFormat, Start
-from engdiff.logs.statements import Line, Said, Statement
-from engdiff.logs.unwrap import clean
-from engdiff.schema.capture import EngineWarning
+from engdiff.logs.statements import Said
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _DAY = r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -129,29 +128,5 @@ FORMAT = LogFormat(lines=load("engdiff.engines.vllm"), said=said, level_marks=("
 
 
 def launched(log: str) -> Start:
-    """The log of one launch, which is one start from its first line to its last, with every warning in it."""
-    rows = [Line(number, clean(raw)) for number, raw in enumerate(log.splitlines(), start=1)]
-    start = Start(1, max(len(rows), 1))
-    seen: dict[tuple[str, str], tuple[int, int]] = {}
-    for line in rows:
-        spoken = said(line.text)
-        if spoken.level in ("WARNING", "ERROR", "CRITICAL") and spoken.text:
-            level = "warning" if spoken.level == "WARNING" else "error"
-            first, times = seen.get((level, spoken.text), (line.number, 0))
-            seen[level, spoken.text] = (first, times + 1)
-        start.statements.extend(_stated(line, spoken))
-    start.warnings = [
-        EngineWarning(level=level, text=text, line=first, times=times)  # type: ignore[arg-type]
-        for (level, text), (first, times) in seen.items()
-    ]
-    return start
-
-
-def _stated(line: Line, spoken: Said) -> list[Statement]:
-    """What the line states, at most one statement of a name."""
-    found: dict[str, Statement] = {}
-    for pattern in FORMAT.lines:
-        wanted = pattern.name not in found and any(anchor in line.text for anchor in pattern.anchors)
-        if wanted and (match := pattern.pattern.search(spoken.text)):
-            found[pattern.name] = Statement(pattern.name, match, spoken, ((0, line),), spoken.text)
-    return list(found.values())
+    """The log of one launch."""
+    return launch.launched(log, FORMAT)

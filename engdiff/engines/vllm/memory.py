@@ -3,6 +3,8 @@
 GPU (vllm/v1/worker/gpu_worker.py ``determine_available_memory``): limit = total x utilisation.
 To 0.26: remainder = limit - weights - non-torch - activation peak - graphs.
 From 0.27: remainder = limit - consumed - transient peak - graphs.
+An estimate of graphs is made from 0.18 on, and charged where VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS is on.
+From 0.34 on the pool may be sized again by what is free after warm-up (``enable_extensible_kv_cache``).
 CPU (vllm/v1/worker/cpu_worker.py): from the release that has ``requested_cpu_memory`` on, limit = node memory x
 utilisation, remainder = limit - resident memory of the worker; with an explicit size, that size.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Group, Pool, Term
 from engdiff.schema.values import REPEAT_RELATIVE, Evidence, Known, Unknown, Value, number
 
@@ -19,6 +22,12 @@ Tree = dict[str, Any]
 RESIDENT_PLAY = 0.10
 """How far a worker's resident memory lies off its middle from launch to launch, as a share. Measured on 0.20.2: 931 and
 943 MiB with a warm compile cache, 1,113 MiB with a cold one; on 0.32.0: 714 to 725 MiB, warm and cold."""
+
+CHARGED_IF = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"
+
+ESTIMATE_IN_PEAK_ONCE = ("0.18.0", "0.18.1")
+"""Worker.peak_activation_memory holds the graphs that were charged: in these, not in 0.19 to 0.26, and again from 0.27
+on, where the worker counts ``total_consumed`` (vllm/v1/worker/gpu_worker.py 0.17.1 to 0.34.0)."""
 
 KINDS = {
     "FullAttentionSpec": "full",
@@ -80,10 +89,16 @@ def _pool_and_rest(core: Tree, limit: str) -> tuple[Term, ...]:
         rest = int(budget.value) - int(pool.value)  # type: ignore[arg-type]
         if rest:
             value = Known(value=rest, basis="engine rule")
-            terms.append(
-                Term(name="less than one block", kind="remainder", bytes=value, draws_on=limit, meaning="rounding")
-            )
+            name, meaning = _rest(core)
+            terms.append(Term(name=name, kind="remainder", bytes=value, draws_on=limit, meaning=meaning))
     return tuple(terms)
+
+
+def _rest(core: Tree) -> tuple[str, str]:
+    """What lies between the budget and the pool, and what that means."""
+    if ((core.get("config") or {}).get("cache_config") or {}).get("enable_extensible_kv_cache"):
+        return "kept after warm-up", "graphs, and a margin: the pool is sized again by what is free after warm-up"
+    return "less than one block", "rounding"
 
 
 def _cpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
@@ -125,40 +140,8 @@ def _cpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
 
 
 def _gpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
-    memory, runner, snapshot = worker.get("memory") or {}, worker.get("runner") or {}, worker.get("snapshot") or {}
+    memory, snapshot = worker.get("memory") or {}, worker.get("snapshot") or {}
     limit = "vLLM may use"
-    uses = [
-        (
-            "weights",
-            runner.get("model_memory_usage"),
-            "GPUModelRunner.model_memory_usage",
-            "parameters and buffers of the model",
-        ),
-        (
-            "activation peak",
-            memory.get("peak_activation_memory"),
-            "Worker.peak_activation_memory",
-            "largest step, profiled",
-        ),
-        (
-            "outside torch",
-            memory.get("non_torch_memory"),
-            "Worker.non_torch_memory",
-            "communication libraries, context",
-        ),
-        (
-            "graphs",
-            memory.get("cudagraph_memory_estimate"),
-            "Worker.cudagraph_memory_estimate",
-            "estimate, charged to the budget",
-        ),
-    ]
-    if memory.get("total_consumed") is not None:
-        consumed = "GPU memory consumed after loading"
-        uses = [
-            ("consumed", memory["total_consumed"], "Worker.total_consumed", consumed),
-            *(u for u in uses if u[0] in ("activation peak", "graphs")),
-        ]
     terms = [
         Term(
             name="device memory",
@@ -175,10 +158,44 @@ def _gpu(core: Tree, worker: Tree) -> tuple[Term, ...]:
     ]
     terms += [
         Term(name=name, kind="use", bytes=known(value, where), draws_on=limit, meaning=meaning)
-        for name, value, where, meaning in uses
+        for name, value, where, meaning in _gpu_uses(worker)
         if value is not None
     ]
-    return balanced((*terms, *_pool_and_rest(core, limit)), limit)
+    return balanced((*terms, *_estimated_graphs(core, memory, limit), *_pool_and_rest(core, limit)), limit)
+
+
+def _gpu_uses(worker: Tree) -> tuple[tuple[str, object, str, str], ...]:
+    """Name, bytes, attribute and meaning of what is taken out of the limit before graphs."""
+    memory, runner = worker.get("memory") or {}, worker.get("runner") or {}
+    peak, consumed = memory.get("peak_activation_memory"), memory.get("total_consumed")
+    activation = ("activation peak", peak, "Worker.peak_activation_memory", "largest step, profiled")
+    if consumed is not None:
+        return (("consumed", consumed, "Worker.total_consumed", "GPU memory consumed after loading"), activation)
+    weights, outside = runner.get("model_memory_usage"), memory.get("non_torch_memory")
+    return (
+        ("weights", weights, "GPUModelRunner.model_memory_usage", "parameters and buffers of the model"),
+        activation,
+        ("outside torch", outside, "Worker.non_torch_memory", "communication libraries, context"),
+    )
+
+
+def _estimated_graphs(core: Tree, memory: Tree, limit: str) -> tuple[Term, ...]:
+    """The estimate of graph memory: within the activation peak, beside it, or printed only."""
+    estimate = memory.get("cudagraph_memory_estimate")
+    if estimate is None:
+        return ()
+    charged = (core.get("variables") or {}).get(CHARGED_IF)
+    version = str((core.get("versions") or {}).get("vllm"))
+    first, last = ESTIMATE_IN_PEAK_ONCE
+    in_peak = memory.get("total_consumed") is not None or holds(version, since=first, until=last)
+    draws_on, meaning = None, "estimate, not charged to the budget"
+    if charged is True:
+        draws_on = "activation peak" if in_peak else limit
+        meaning = "estimate, charged to the budget" + (" within the activation peak" if in_peak else "")
+    elif charged is not False:
+        meaning = f"estimate; whether it is charged to the budget is not known without {CHARGED_IF}"
+    value = known(estimate, "Worker.cudagraph_memory_estimate")
+    return (Term(name="graphs", kind="use", bytes=value, draws_on=draws_on, meaning=meaning),)
 
 
 def balanced(terms: tuple[Term, ...], limit: str) -> tuple[Term, ...]:
@@ -229,7 +246,8 @@ def _bounded(size: Value, terms: tuple[Term, ...]) -> Value:
     bytes_ = number(size)
     if not isinstance(size, Known) or bytes_ is None or size.basis != "measured":
         return size
-    play = sum(_play(term.bytes) for term in terms if term.kind == "use")
+    limit = next((term.draws_on for term in terms if term.name == "KV cache"), None)
+    play = sum(_play(term.bytes) for term in terms if term.kind == "use" and term.draws_on == limit)
     return size.model_copy(update={"low": bytes_ - play, "high": bytes_ + play})
 
 

@@ -188,8 +188,9 @@ def _clean(value: object) -> Any:
 
 def _effective(core: Tree, workers: list[Tree]) -> dict[str, Known]:
     """What scheduler and workers really hold."""
-    scheduling = core.get("scheduling") or {}
+    scheduling, share = core.get("scheduling") or {}, (core.get("kv") or {}).get("utilisation")
     found = {
+        "kv.gpu_memory_utilization": _known(share, "CacheConfig.resolved_gpu_memory_utilization"),
         "scheduler.max_num_seqs": _scheduling(scheduling, "max_num_running_reqs"),
         "scheduler.max_num_batched_tokens": _scheduling(scheduling, "max_num_scheduled_tokens"),
         "scheduler.class": _known(_clean(core.get("scheduler_class")), "type(EngineCore.scheduler)"),

@@ -1,30 +1,49 @@
 """Runs inside vLLM's own processes as a general plugin: reads what was resolved, changes nothing.
 
-Standard library and vLLM only; this file is copied beside a ``.dist-info`` folder and put on ``PYTHONPATH``
-(:mod:`engdiff.engines.vllm.launch`). vLLM calls :func:`register` in every process (vllm/plugins/__init__.py,
-``load_general_plugins``). The front end writes ``arguments.json``; each engine core writes ``core-N.json``
-when it enters its busy loop, that is, when the boot is over and before the first request.
-A value that cannot be read is written as ``{"unreadable": why}``; no exception ever leaves this file.
+Standard library and vLLM only; this file and :mod:`engdiff.engines.probe_kit` are copied beside a ``.dist-info`` folder
+and put on ``PYTHONPATH`` (:mod:`engdiff.engines.vllm.launch`). vLLM calls :func:`register` in every process
+(vllm/plugins/__init__.py, ``load_general_plugins``). The front end writes ``arguments.json``; each engine core writes
+``core-N.json`` when it enters its busy loop, that is, when the boot is over and before the first request.
 """
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import enum
 import functools
-import json
 import multiprocessing
 import os
-import re
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
-OUT = "ENGDIFF_PROBE_OUT"
-DEEPEST = 12
+if find_spec("engdiff_probe_kit"):
+    from engdiff_probe_kit import (
+        HIDDEN,
+        OUT,
+        PACKAGES,
+        SECRET,
+        attempt,
+        explicit_of,
+        flags_of,
+        plain,
+        without_secrets,
+        write,
+    )
+else:
+    from engdiff.engines.probe_kit import (
+        HIDDEN,
+        OUT,
+        PACKAGES,
+        SECRET,
+        attempt,
+        explicit_of,
+        flags_of,
+        plain,
+        without_secrets,
+        write,
+    )
+
+PACKAGES.add("vllm")
 
 
 def register() -> None:
@@ -33,8 +52,8 @@ def register() -> None:
         return
     if is_front_end():
         write("arguments", arguments)
-    core = sys.modules.get("vllm.v1.engine.core")
-    for cls in vars(core).values() if core else ():
+    module = sys.modules.get("vllm.v1.engine.core")
+    for cls in vars(module).values() if module else ():
         if isinstance(cls, type) and "run_busy_loop" in vars(cls):
             setattr(cls, "run_busy_loop", after_boot(vars(cls)["run_busy_loop"]))  # noqa: B010
 
@@ -57,93 +76,28 @@ def after_boot(run_busy_loop: Any) -> Any:
     return wrapped
 
 
-def write(name: Any, read: Any) -> None:
-    """Run ``read`` and write its result as ``name.json``, atomically."""
-    started = time.time()
-    try:
-        data = read()
-    except Exception as error:
-        data = {"unreadable": f"{type(error).__name__}: {error}"}
-    data.update(pid=os.getpid(), at=started, seconds=time.time() - started)
-    target = Path(os.environ[OUT]) / f"{name}.json"
-    try:
-        partial = target.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps(data), encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        sys.stderr.write(f"engdiff probe: {target}: {error}\n")
-
-
-def attempt(read: Any) -> Any:
-    """The result of ``read()`` as plain data, or why it cannot be read."""
-    try:
-        return plain(read())
-    except Exception as error:
-        return {"unreadable": f"{type(error).__name__}: {error}"}
-
-
 # --- the front end: what the user asked for, and the flags this version has -------------------------------------
 
 
 def arguments() -> Any:
     """The parsed command line, which words were explicit, and every flag with its declared default."""
     parser = front_end_parser()
-    actions = [a for a in parser._actions if a.dest != argparse.SUPPRESS]
-    flags = [
-        {
-            "dest": a.dest,
-            "names": list(a.option_strings),
-            "default": attempt(lambda a=a: a.default),
-            "choices": attempt(lambda a=a: sorted(map(str, a.choices)) if a.choices else None),
-            "takes": takes(a),
-        }
-        for a in actions
-    ]
-    for action in parser._actions:
-        action.default = argparse.SUPPRESS
-    parser._defaults.clear()
-    explicit = vars(parser.parse_args(sys.argv[1:]))
-    return {"argv": without_secrets(sys.argv[1:]), "explicit": plain(explicit), "flags": flags}
-
-
-SECRET = re.compile(
-    r"(^|[-_])(api[-_]?keys?|token|secret|password|credentials?|(access|private)[-_]key)$", re.IGNORECASE
-)
-HIDDEN = "[redacted]"
-
-
-def without_secrets(words: Any) -> Any:
-    """The command line without the values of secret flags: what is written here may stay in somebody's pod."""
-    out: list[str] = []
-    hide = False
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if hide and not word.startswith("-"):
-            out.append(HIDDEN)
-            continue
-        secret = bool(word.startswith("-") and SECRET.search(name.strip("-")))
-        hide = secret and not equals
-        out.append(f"{name}={HIDDEN}" if secret and equals else word)
-    return out
-
-
-def takes(action: Any) -> Any:
-    """How a flag is written: ``switch`` (--x / --no-x), ``flag`` (--x alone), ``list`` or ``value``."""
-    if isinstance(action, argparse.BooleanOptionalAction) or any(n.startswith("--no-") for n in action.option_strings):
-        return "switch"
-    if action.nargs == 0:
-        return "flag"
-    return "list" if action.nargs in ("+", "*") else "value"
+    words = sys.argv[1:]
+    flags = flags_of(parser)
+    return {"argv": without_secrets(words), "explicit": plain(explicit_of(parser, words)), "flags": flags}
 
 
 def front_end_parser() -> Any:
-    """VLLM's own parser; the module that builds it moved in 0.3x."""
+    """VLLM's own parser; the module that builds it moved in 0.29 and in 0.33."""
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     try:
-        from vllm.entrypoints.launchers.cli_args import make_arg_parser
+        from vllm.entrypoints.common.cli_args import make_arg_parser
     except ImportError:
-        from vllm.entrypoints.openai.cli_args import make_arg_parser
+        try:
+            from vllm.entrypoints.launchers.cli_args import make_arg_parser
+        except ImportError:
+            from vllm.entrypoints.openai.cli_args import make_arg_parser
     return make_arg_parser(FlexibleArgumentParser())
 
 
@@ -182,7 +136,6 @@ SCHEDULER = (
     "use_v2_model_runner",
     "use_eagle",
     "block_size",
-    "watermark_blocks",
 )
 
 
@@ -224,21 +177,31 @@ def variables() -> Any:
 def kv_cache(core: Any) -> Any:
     """The pool and its groups, from the scheduler's own configuration, and the sizes that follow from it."""
     found = {}
-    config = getattr(core.scheduler, "kv_cache_config", None)
-    if config is not None:
-        found["num_blocks"] = attempt(lambda: config.num_blocks)
-        found["tensor_bytes"] = attempt(lambda: sum(t.size for t in config.kv_cache_tensors))
-        found["groups"] = [attempt(lambda group=group: kv_group(group)) for group in config.kv_cache_groups]
-        found["max_concurrency"] = attempt(lambda: max_concurrency(core.vllm_config, config))
+    pool = getattr(core.scheduler, "kv_cache_config", None)
+    if pool is not None:
+        found["num_blocks"] = attempt(lambda: pool.num_blocks)
+        found["tensor_bytes"] = attempt(lambda: tensor_bytes(pool.kv_cache_tensors))
+        found["groups"] = [attempt(lambda group=group: kv_group(group)) for group in pool.kv_cache_groups]
+        found["max_concurrency"] = attempt(lambda: max_concurrency(core.vllm_config, pool))
     found["available_bytes"] = attempt(lambda: core.available_gpu_memory_for_kv_cache)
+    cache = core.vllm_config.cache_config
+    if hasattr(cache, "resolved_gpu_memory_utilization"):
+        found["utilisation"] = attempt(lambda: cache.resolved_gpu_memory_utilization)
     return found
 
 
-def max_concurrency(vllm_config: Any, kv_cache_config: Any) -> Any:
+def tensor_bytes(tensors: Any) -> Any:
+    """Bytes of the pool on its device. Tensors with a block stride are places in one allocation; each has its size."""
+    held = [tensor for tensor in tensors if not getattr(tensor, "host_resident", False)]
+    shared = {tensor.size for tensor in held if getattr(tensor, "block_stride", 0)}
+    return sum(shared) + sum(tensor.size for tensor in held if not getattr(tensor, "block_stride", 0))
+
+
+def max_concurrency(config: Any, pool: Any) -> Any:
     """VLLM's own figure (vllm/v1/core/kv_cache_utils.py)."""
     from vllm.v1.core.kv_cache_utils import get_max_concurrency_for_kv_cache_config
 
-    return get_max_concurrency_for_kv_cache_config(vllm_config, kv_cache_config)
+    return get_max_concurrency_for_kv_cache_config(config, pool)
 
 
 def kv_group(group: Any) -> Any:
@@ -286,6 +249,7 @@ WORKER = (
     "local_rank",
 )
 RUNNER = ("model_memory_usage", "use_aux_hidden_state_outputs", "max_num_tokens", "max_num_reqs")
+PARALLEL = ("rank", "data_parallel_rank")
 
 
 def worker(self: Any) -> Any:
@@ -308,7 +272,7 @@ def worker(self: Any) -> Any:
         "captured": attempt(captured),
         "threads": attempt(lambda: __import__("torch").get_num_threads()),
         "node_memory": attempt(node_memory),
-        "parallel": attempt(lambda: {n: getattr(inner.parallel_config, n) for n in ("rank", "data_parallel_rank")}),
+        "parallel": attempt(lambda: {name: getattr(inner.parallel_config, name) for name in PARALLEL}),
         "pid": os.getpid(),
     }
 
@@ -344,73 +308,3 @@ def captured() -> Any:
     """How many graphs the worker holds, from whichever counter this version keeps."""
     counter = sys.modules.get("vllm.compilation.counter")
     return getattr(counter.compilation_counter, "num_cudagraph_captured", None) if counter else None
-
-
-# --- any object as plain data ----------------------------------------------------------------------------------
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """JSON data for any configuration object, generically: fields differ from version to version."""
-    if isinstance(value, enum.Enum):
-        return value.name
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
-    if depth > DEEPEST:
-        return f"<{type(value).__name__}>"
-    if isinstance(value, type) or callable(value):
-        return qualified(value)
-    if isinstance(value, Path):
-        return str(value)
-    return plain_container(value, depth)
-
-
-def plain_container(value: Any, depth: Any) -> Any:
-    """Mappings, sequences and objects with fields; the rest by name, never by address."""
-    if isinstance(value, dict):
-        return {name: hidden(name, v, depth) for name, v in ((key_of(k), v) for k, v in value.items())}
-    if isinstance(value, list | tuple):
-        return [plain(v, depth + 1) for v in value]
-    if isinstance(value, set | frozenset):
-        return sorted((plain(v, depth + 1) for v in value), key=str)
-    fields = fields_of(value)
-    if fields is not None:
-        return {name: hidden(name, v, depth) for name, v in fields.items()}
-    text = str(value)
-    return f"<{type(value).__name__}>" if " at 0x" in text else text
-
-
-def key_of(key: Any) -> str:
-    """A mapping's key as JSON has it."""
-    return str(key.name if isinstance(key, enum.Enum) else key)
-
-
-def hidden(name: Any, value: Any, depth: Any) -> Any:
-    """The value as plain data, or that it is a secret: by the name that it goes under."""
-    holds_text = isinstance(value, str | bytes) or (isinstance(value, list) and value)
-    return (
-        HIDDEN if holds_text and SECRET.search(str(name)) and not TOKENS.search(str(name)) else plain(value, depth + 1)
-    )
-
-
-TOKENS = re.compile(r"(bos|eos|pad|unk|cls|sep|mask|image|video|audio|stop|start|end|special)_token$", re.IGNORECASE)
-
-
-def fields_of(value: Any) -> Any:
-    """The fields of a configuration object; ``None`` when it is not one."""
-    if hasattr(value, "to_dict") and type(value).__module__.startswith("transformers"):
-        return value.to_dict()
-    if dataclasses.is_dataclass(value):
-        return {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
-    if hasattr(type(value), "model_fields"):
-        return {name: getattr(value, name, None) for name in type(value).model_fields}
-    if type(value).__module__.startswith("vllm") and hasattr(value, "__dict__"):
-        return {k: v for k, v in vars(value).items() if not k.startswith("__")}
-    return None
-
-
-def qualified(value: Any) -> Any:
-    """``module.name`` of a class or function."""
-    name = getattr(value, "__qualname__", None)
-    return f"{getattr(value, '__module__', '?')}.{name}" if name else f"<{type(value).__name__}>"

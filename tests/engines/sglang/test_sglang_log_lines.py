@@ -344,3 +344,13 @@ def test_stage(read: Read, lines: int, stage: str) -> None:
 def test_names_at_an_unknown_version() -> None:
     assert ENGINE.knowledge.names("0.5.23")["graphs.max_capture_size"].native == "cuda_graph_config.decode.max_bs"
     assert ENGINE.knowledge.names("0.5.12")["graphs.max_capture_size"].native == "cuda_graph_max_bs"
+
+
+def test_a_field_that_a_cut_left_empty_is_cited_where_it_has_its_value(read: Read) -> None:
+    fields = "tp_size=2, stream_interval=1, dtype='auto', load_format='auto', random_seed="
+    text = f"{AT}] server_args=ServerArgs(model_path='/m', {fields}\n, {fields}7, context_length=None)\n"
+    seed = read(text).settings["model.seed"].resolved
+    assert isinstance(seed, Known)
+    assert seed.value == 7
+    assert seed.evidence is not None
+    assert seed.evidence.where == "random_seed=7"

@@ -170,7 +170,7 @@ def test_the_arguments_on_the_next_line(read: Read) -> None:
     assert final(capture, "parallel.ep") is False
     assert final(capture, "scheduler.async_scheduling") is True
     assert final(capture, "scheduler.capacity_policy") == "GUARANTEED_NO_EVICT"
-    assert capture.settings["scheduler.max_num_seqs"].origin is None
+    assert capture.settings["scheduler.max_num_seqs"].origin == "user"
     config: Any = capture.native["config"]
     assert config["scheduler_config"]["capacity_scheduler_policy"] == "GUARANTEED_NO_EVICT"
     evidence: Any = capture.settings["kv.dtype"].resolved
@@ -257,8 +257,39 @@ def test_the_quota_of_the_second_cache_manager(read: Read) -> None:
 )
 def test_what_was_turned_off(line: str, key: str, read: Read) -> None:
     capture = read(text([*logs.ranks(), f"{logs.STAMP}[RANK 0] [W] {line}"]))
-    assert plain(capture.settings[key].effective) is False
+    setting = capture.settings[key]
+    assert plain(setting.effective) is False
     assert any(w.text == line for w in capture.warnings)
+    assert (setting.because or "").endswith(f": “{line}”")
+    if key != "scheduler.chunked_prefill":  # it was off already
+        assert (plain(setting.resolved), setting.origin) == (True, "derived")
+
+
+REDUCED = (
+    "Attention window size 131073 exceeds upper bound 86720 for available blocks. Reducing to 86720.",
+    "Adjusted max_seq_len to 86720",
+)
+
+
+def test_the_longest_request_is_cut_down_to_the_pool(read: Read) -> None:
+    lines = [line for line in logs.pytorch() if "max_seq_len=131073" not in line]
+    at = max(i for i, line in enumerate(lines) if "paged KV cache" in line)
+    lines[at:at] = [f"{logs.STAMP}[W] {line}" for line in REDUCED]
+    setting = read(text(lines)).settings["model.max_model_len"]
+    assert plain(setting.effective) == 86720
+    assert "Adjusted max_seq_len to 86720" in (setting.because or "")
+    grown = f"{logs.STAMP}[I] max_seq_len=86721, max_num_requests=8, max_num_tokens=4096, max_batch_size=8"
+    assert final(read(text([*lines, grown])), "model.max_model_len") == 86721
+
+
+def test_a_list_of_graphs_that_breaks_off_is_no_list(read: Read) -> None:
+    whole = text(logs.pytorch())
+    assert final(read(whole), "graphs.capture_sizes") == [1, 2, 4, 8]
+    last = [i for i, line in enumerate(logs.pytorch()) if "CUDA graph warmup" in line][-1]
+    cut = [line for line in logs.pytorch()[:last] if "PyTorchConfig" not in line]
+    capture = read(text(cut))
+    assert "graphs.capture_sizes" not in capture.settings
+    assert final(capture, "graphs.max_capture_size") == 8
 
 
 def test_a_flash_mla_block(read: Read) -> None:

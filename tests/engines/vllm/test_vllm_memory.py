@@ -37,15 +37,50 @@ def test_gpu_to_026(gpu_core: Tree) -> None:
 
 def test_gpu_from_027(gpu_core: Tree) -> None:
     worker = gpu_core["workers"][0]
-    worker["memory"]["total_consumed"] = 19 * GIB
-    assert sizes(memory.ledger(gpu_core, worker)) == {
+    worker["memory"] |= {"total_consumed": 19 * GIB, "peak_activation_memory": 3 * GIB}
+    terms = memory.ledger(gpu_core, worker)
+    assert sizes(terms) == {
         "device memory": 80 * GIB,
         "vLLM may use": 72 * GIB,
         "consumed": 19 * GIB,
-        "activation peak": 2 * GIB,
+        "activation peak": 3 * GIB,
         "graphs": GIB,
         "KV cache": 50 * GIB,
     }
+    (pool,) = memory.pool(gpu_core, terms)
+    assert isinstance(pool.bytes, Known)
+    assert pool.bytes.high is not None
+    assert pool.bytes.high - 50 * GIB == pytest.approx(0.02 * 22 * GIB), "graphs are in the peak already"
+
+
+@pytest.mark.parametrize(
+    ("version", "charged", "draws_on", "unexplained"),
+    [
+        ("0.18.1", True, "activation peak", 2 * GIB),
+        ("0.18.1", False, None, 2 * GIB),
+        ("0.19.0", True, "vLLM may use", GIB),
+        ("0.19.0", False, None, 2 * GIB),
+        ("0.26.0", True, "vLLM may use", GIB),
+        ("0.26.0", None, None, 2 * GIB),
+    ],
+)
+def test_what_the_estimate_of_graphs_draws_on(
+    version: str, charged: bool | None, draws_on: str | None, unexplained: int, gpu_core: Tree
+) -> None:
+    gpu_core |= {"versions": {"vllm": version}, "variables": {memory.CHARGED_IF: charged}}
+    terms = memory.ledger(gpu_core, gpu_core["workers"][0])
+    (graphs,) = [t for t in terms if t.name == "graphs"]
+    assert graphs.draws_on == draws_on
+    assert ("not known" in graphs.meaning) == (charged is None)
+    assert sizes(terms)["unexplained"] == unexplained
+
+
+def test_a_pool_that_is_sized_after_warm_up(gpu_core: Tree) -> None:
+    gpu_core["config"]["cache_config"]["enable_extensible_kv_cache"] = True
+    gpu_core["kv"]["available_bytes"] = 54 * GIB
+    (rest,) = [t for t in memory.ledger(gpu_core, gpu_core["workers"][0]) if t.name == "kept after warm-up"]
+    assert number(rest.bytes) == 4 * GIB
+    assert "margin" in rest.meaning
 
 
 def test_gpu_with_a_line_missing_claims_no_balance(gpu_core: Tree) -> None:

