@@ -1,7 +1,7 @@
 """The one parser of references: wherever a verb wants a Capture, the user may give any of these.
 
 A capture file or a log, ``-`` (standard input), a URL of a running server, ``engine@version`` or ``engine``
-(launched now).
+(launched now), ``engine@version/gpu`` (resolved by the engine's own code for a GPU that need not be there).
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from pathlib import Path
 from engdiff import errors
 
 _ENGINE = re.compile(r"^(?P<engine>[A-Za-z][A-Za-z0-9_.\-]*?)(?:@(?P<version>[^/@\s]*))?(?:/(?P<gpu>[^/\s]+))?$")
+HERE = "here"
+"""In place of a GPU: this machine as it is, nothing pretended."""
+
 _FILE_ENDINGS = (".json", ".log", ".txt", ".yaml", ".yml", ".gz")
 
 
@@ -30,10 +33,14 @@ class StdinReference:
 
 @dataclass(frozen=True)
 class EngineReference:
-    """An engine to launch; ``version`` is ``None`` for the newest (or for the one that is installed)."""
+    """An engine to launch; ``version`` is ``None`` for the newest (or for the one that is installed).
+
+    ``gpu``, as the user wrote it (``h100-80gb:8``, ``here``), is a device to pretend instead of a launch.
+    """
 
     engine: str
     version: str | None
+    gpu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,12 +68,7 @@ def parse(text: str) -> Reference:
             f"`{text}` is neither a file nor ENGINE@VERSION",
             "examples: old.json, server.log, http://127.0.0.1:8000, vllm@0.32.0, llamacpp, -",
         )
-    if match["gpu"]:
-        raise errors.ReferenceInvalid(
-            f"`{text}`: simulating a GPU is not in this version",
-            f"launch it on a machine with that GPU: {text.partition('/')[0]}",
-        )
-    return EngineReference(match["engine"].lower(), match["version"])
+    return EngineReference(match["engine"].lower(), match["version"], match["gpu"])
 
 
 def _is_there(path: Path) -> bool:

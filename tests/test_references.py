@@ -25,6 +25,8 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("vllm", EngineReference("vllm", None)),
         ("VLLM", EngineReference("vllm", None)),
         ("vLLM@0.32.0", EngineReference("vllm", "0.32.0")),
+        ("vllm@0.32.0/H100-80GB:8", EngineReference("vllm", "0.32.0", "H100-80GB:8")),
+        ("vllm/here", EngineReference("vllm", None, "here")),
         ("llama.cpp@b7376", EngineReference("llama.cpp", "b7376")),
         ("my-engine_2@1.0+cpu", EngineReference("my-engine_2", "1.0+cpu")),
         ("vllm@latest", EngineReference("vllm", "latest")),
@@ -56,8 +58,8 @@ def test_references(text: str, reference: references.Reference) -> None:
         ("vllm\n", "neither a file nor ENGINE@VERSION"),
         ("x" * 5000 + "!", "neither a file nor ENGINE@VERSION"),
         ("a\0b", "neither a file nor ENGINE@VERSION"),
-        ("vllm@0.32.0/H100", "simulating a GPU"),
-        ("vllm/H100", "simulating a GPU"),
+        ("vllm@/H100", "neither a file nor ENGINE@VERSION"),
+        ("vllm@0.32.0/", "neither a file nor ENGINE@VERSION"),
     ],
 )
 def test_no_references(text: str, says: str) -> None:
@@ -86,5 +88,6 @@ def test_property_any_text_is_a_reference_or_is_refused(text: str) -> None:
         return
     if isinstance(reference, EngineReference):
         written = reference.engine + ("" if reference.version is None else f"@{reference.version}")
+        written += "" if reference.gpu is None else f"/{reference.gpu}"
         assert written.lower() == text.lower()
         assert references.parse(written) == reference

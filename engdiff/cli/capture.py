@@ -49,6 +49,15 @@ def capture(
     probe: Annotated[
         Path | None, typer.Option("--probe", help="Folder that an exported probe wrote (engdiff probe export).")
     ] = None,
+    simulate: Annotated[
+        str | None,
+        typer.Option(
+            "--simulate",
+            metavar="GPU[:COUNT]",
+            help="Start nothing: let the engine's own configuration code decide for this GPU (h100-80gb:8), or for "
+            "this machine (here).",
+        ),
+    ] = None,
     python: Python = None,
     build: Build = None,
     container: Container = None,
@@ -76,6 +85,8 @@ def capture(
 
     In a container: engdiff capture vllm@0.33.0 --model M --container default
 
+    On a GPU that is not here: engdiff capture vllm@0.33.0 --simulate h100-80gb:8 --model llama-3.1-70b -- -tp 8
+
     Without -o the capture goes to standard output when that is a pipe, and to ENGINE-VERSION.json on a terminal.
     """
     from engdiff.fetch import Access
@@ -91,6 +102,7 @@ def capture(
         check_output(output, force=force)
     wanted = Wanted(
         engine=engine,
+        gpu=simulate,
         logs=tuple(log or ()),
         log_wishes=LogWishes(start=start, source=source),
         url=attach,

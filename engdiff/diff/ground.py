@@ -51,14 +51,21 @@ def _known(name: str, value: Known | Unknown) -> dict[str, str | None]:
 
 def package_moves(old: Capture, new: Capture) -> tuple[Move, ...]:
     """Packages that were added, removed or moved; the engine itself is not among them."""
-    before, after = old.identity.environment, new.identity.environment
-    if isinstance(before, Unknown) or isinstance(after, Unknown):
+    left, right = _packages(old), _packages(new)
+    if left is None or right is None or bool(old.simulated) != bool(new.simulated):
         return ()
-    left, right = dict(before.packages), dict(after.packages)
-    left.pop(before.distribution, None)
-    right.pop(after.distribution, None)
     names = sorted(left.keys() | right.keys())
     return tuple(Move(name=n, old=left.get(n), new=right.get(n)) for n in names if left.get(n) != right.get(n))
+
+
+def _packages(capture: Capture) -> dict[str, str] | None:
+    """What is installed beside the engine; of a simulation what the release asks for, since others answered."""
+    environment = capture.identity.environment
+    if capture.simulated:
+        return {name: library.asked or "any" for name, library in capture.simulated.libraries.items()}
+    if isinstance(environment, Unknown):
+        return None
+    return {name: version for name, version in environment.packages.items() if name != environment.distribution}
 
 
 def ground_not_compared(old: Capture, new: Capture, names: tuple[str, str] = ("old", "new")) -> Iterator[NotCompared]:
@@ -70,3 +77,5 @@ def ground_not_compared(old: Capture, new: Capture, names: tuple[str, str] = ("o
             yield NotCompared(what=what, because=f"neither side states {it}")
         elif silent:
             yield NotCompared(what=what, because=silent_because(*silent[0], it))
+    if bool(old.simulated) != bool(new.simulated):
+        yield NotCompared(what="packages", because="of a simulation only those that the release asks for are known")

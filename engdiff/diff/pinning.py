@@ -26,6 +26,7 @@ from engdiff.engines.layers import MISSING, lookup
 from engdiff.knowledge.tables import Change
 from engdiff.knowledge.versions import is_version, older
 from engdiff.redact import REDACTED
+from engdiff.references import HERE
 from engdiff.schema.capture import Capture, Environment
 from engdiff.schema.diff import Finding, Pin
 from engdiff.schema.values import Unknown, plain
@@ -221,6 +222,8 @@ def _texts(pins: Sequence[Pin], style: PinStyle | Literal["file"]) -> list[str]:
 def _reference(capture: Capture) -> tuple[str, ...] | None:
     """How to launch this engine again: by image, version, or the interpreter that has it; ``None`` when not known."""
     identity, image = capture.identity, capture.launch.image
+    if capture.simulated:
+        return (f"{identity.engine}@{plain(identity.version)}/{capture.simulated.device or HERE}",)
     managed = isinstance(identity.environment, Environment) and identity.environment.managed
     if identity.source == "launch" and image and not managed:
         return (identity.engine, "--container", image)

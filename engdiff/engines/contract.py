@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from engdiff.deployments.served import Recognise
 from engdiff.environments.recipe import Recipe
+from engdiff.knowledge.gpus import Pretended
 from engdiff.knowledge.tables import Knowledge
 from engdiff.logs.starts import LogFormat, Start
 from engdiff.machine import Machine
@@ -221,6 +222,73 @@ class HttpReading:
     capture: Callable[[Mapping[str, str], Capture], Capture]
 
 
+@dataclass(frozen=True)
+class Answering:
+    """What answers when a release's configuration code runs with no GPU: an interpreter, and the release's sources.
+
+    ``recipe``: the environment whose libraries answer. ``wheel``: distribution and version of the wheel whose Python
+    files are put before those of that environment; ``None``: the environment holds the release itself.
+    """
+
+    recipe: Recipe
+    wheel: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One command line to resolve. ``model`` is a path, ``arguments`` the words after ``--``."""
+
+    name: str
+    model: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SimulationRequest:
+    """Scenarios of one release on one pretended device; ``device`` is ``None`` for this machine as it is.
+
+    ``sources`` is the folder of :attr:`Answering.wheel`; ``folder`` may be written into, ``output`` gets one folder
+    for each scenario, with the files of a probe.
+    """
+
+    version: str
+    interpreter: Path
+    sources: Path | None
+    device: Pretended | None
+    scenarios: tuple[Scenario, ...]
+    variables: Mapping[str, str]
+    folder: Path
+    output: Path
+
+
+@dataclass(frozen=True)
+class SimulationPlan:
+    """How the configuration code is run: it writes every scenario's files and ends."""
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    limit_seconds: float = 600
+
+
+class Simulation(Protocol):
+    """How an engine's own configuration code answers for a device that is not there; it runs nothing on a device."""
+
+    def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:
+        """What answers for a release on a device; ``None`` is this machine as it is.
+
+        Raises :class:`~engdiff.errors.UsageError` for a release that cannot be simulated.
+        """
+        ...
+
+    def plan(self, request: SimulationRequest) -> SimulationPlan:
+        """How it is run. Writes into ``request.folder``."""
+        ...
+
+    def capture(self, observed: Observed, base: Capture) -> Capture:
+        """Fill in ``base`` from the files of one scenario; never raises for missing data."""
+        ...
+
+
 class ExportedProbe(Protocol):
     """A probe that can be mounted into a server that engdiff does not start."""
 
@@ -311,6 +379,9 @@ class Engine(Protocol):
 
     exported_probe: ExportedProbe | None
     """Its probe for servers that engdiff does not start; ``None``: the engine takes none."""
+
+    simulation: Simulation | None
+    """How its configuration is resolved with no GPU; ``None``: only a launch can tell."""
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
         """What restores ``old``'s value of a canonical or native key on ``new``'s version; ``None``: nothing does."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from engdiff.engines.contract import LaunchRequest
 from engdiff.engines.probe_kit import OUT
+from engdiff.knowledge.gpus import Pretended
+from engdiff.units import GIB
 
 LIBRARIES = (
     "HF_",
@@ -88,3 +90,21 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
 def beginning(variables: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
     """Those variables whose names begin so."""
     return {name: value for name, value in variables.items() if name.startswith(prefixes)}
+
+
+def pretended_device(device: Pretended | None) -> dict[str, object] | None:
+    """A pretended GPU as :class:`~engdiff.engines.pretend_kit.Device` reads it; ``None`` for this machine as it is."""
+    if device is None:
+        return None
+    gpu = device.gpu
+    return {
+        "name": gpu.name,
+        "compute_capability": gpu.compute_capability,
+        "memory_bytes": gpu.memory_bytes,
+        "usable_bytes": round(gpu.usable_gib * GIB) if gpu.usable_gib else None,
+        "multiprocessors": gpu.multiprocessors,
+        "l2_cache_bytes": gpu.l2_cache_bytes,
+        "shared_memory_per_block_optin_bytes": gpu.shared_memory_per_block_optin_bytes,
+        "nvlink": gpu.nvlink,
+        "count": device.count,
+    }

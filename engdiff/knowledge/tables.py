@@ -1,4 +1,4 @@
-"""An engine's knowledge, read from the TOML files in its package: names, meanings, changes, noise, failures."""
+"""An engine's knowledge, read from the TOML files in its package: names, meanings, changes, facts, noise, failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Change:
     ``pin`` may hold ``{old}``, the old side's value, or a word in capitals that the user must fill in.
     ``area`` is given where it differs from that of the key: a change without effect is cosmetic. ``when`` names
     settings, canonical or native, that must have these values for the change to act: a value, ``"*"`` for any that is
-    set, or ``"=new"`` for the very value that this one has now.
+    set, ``"none"`` for one that is not, ``">N"`` for a greater number, or ``"=new"`` for the very value that this one
+    has now.
     """
 
     key: str
@@ -54,6 +55,11 @@ class Change:
         return fits and all(_meets(settings.get(key), wanted, value) for key, wanted in self.when.items())
 
     @property
+    def precision(self) -> int:
+        """How much it says of when it acts: of two that explain a value, the one that says more is the reason."""
+        return len(self.when) + ("new" in self.extra)
+
+    @property
     def pin_is_complete(self) -> bool:
         """Whether the pin can be typed as it is."""
         return self.pin is not None and not _PLACEHOLDER.search(self.pin)
@@ -74,6 +80,26 @@ class Names:
     """Unit of the variable where it is not the setting's own: ``GiB``."""
     derived_from: tuple[str, ...] = ()
     """Canonical keys that the engine computes this one from, when the user says nothing."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What an engine does, and no setting or default shows; true of the releases from ``since`` to ``until``.
+
+    ``key`` is canonical where the fact is about a setting, else a name of the engine's own. ``says`` is one or more
+    sentences; ``platform`` is ``any``, ``cuda`` or ``cpu``, as in a :class:`Change`.
+    """
+
+    key: str
+    says: str
+    source: str
+    since: str | None = None
+    until: str | None = None
+    platform: str = "any"
+
+    def holds_at(self, version: str) -> bool:
+        """Whether it is true of this release; what is no version lies in no bounded range."""
+        return holds(version, self.since, self.until)
 
 
 DEFAULT_PRIORITY = 50
@@ -147,6 +173,11 @@ class Knowledge:
         )
 
     @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """All facts, in the order of the file; none where the engine has no such file."""
+        return tuple(Fact(**row) for row in self._read("facts.toml").get("fact", ()))
+
+    @cached_property
     def failures(self) -> tuple[FailurePattern, ...]:
         """Patterns of last words, most telling first."""
         rows = self._read("failures.toml").get("failure", [])
@@ -178,7 +209,7 @@ class Knowledge:
     def change(
         self, key: str, versions: tuple[str, str], platform: str, new_value: object, settings: Mapping[str, object]
     ) -> Change | None:
-        """The newest known change of ``key`` between two versions that explains its new value.
+        """The known change of ``key`` between two versions that explains its new value: the most precise, then newest.
 
         ``platform`` and ``settings`` (by canonical key, and by native path for :attr:`conditions`) are those of the
         new side.
@@ -191,7 +222,7 @@ class Knowledge:
             and came_between(older, change.since, newer)
             and change.explains(new_value, settings)
         ]
-        return max(between, key=lambda change: Version(change.since), default=None)
+        return max(between, key=lambda change: (change.precision, Version(change.since)), default=None)
 
     @cached_property
     def conditions(self) -> frozenset[str]:
@@ -258,8 +289,10 @@ class Knowledge:
 
 def _meets(value: object, wanted: object, new_value: object) -> bool:
     """Whether another setting has the value that a change needs."""
-    if wanted == "*":
-        return value not in (None, False, "", "none")
+    if wanted in ("*", "none"):
+        return (value in (None, False, "", "none")) is (wanted == "none")
+    if isinstance(wanted, str) and wanted.startswith(">"):
+        return isinstance(value, int | float) and value > float(wanted[1:])
     return value == (new_value if wanted == "=new" else wanted)
 
 

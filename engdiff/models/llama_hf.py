@@ -21,15 +21,27 @@ _BYTE_LEVEL: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offse
 
 def dump(shape: LlamaShape, vocabulary: Vocabulary, weights: Sequence[Tensor]) -> dict[str, bytes]:
     """Write each file of the folder, as bytes by name."""
-    tokens = _token_ids(vocabulary)
-    documents = {
-        "config.json": {**_config(shape), **tokens},
-        "generation_config.json": tokens,
-        "tokenizer.json": _tokenizer(vocabulary),
-        "tokenizer_config.json": _tokenizer_config(shape, vocabulary),
+    return {
+        "config.json": _document({**_config(shape), **_token_ids(vocabulary)}),
+        **dump_tokenizer(shape.context, vocabulary),
+        "model.safetensors": safetensors.dump(weights),
     }
-    texts = {name: json.dumps(document, indent=1) + "\n" for name, document in documents.items()}
-    return {name: text.encode() for name, text in texts.items()} | {"model.safetensors": safetensors.dump(weights)}
+
+
+def dump_tokenizer(context: int | None, vocabulary: Vocabulary) -> dict[str, bytes]:
+    """Write the files that say how text becomes tokens and where an answer ends, as bytes by name.
+
+    A ``context`` of ``None`` tokens leaves the longest text unsaid.
+    """
+    return {
+        "generation_config.json": _document(_token_ids(vocabulary)),
+        "tokenizer.json": _document(_tokenizer(vocabulary)),
+        "tokenizer_config.json": _document(_tokenizer_config(context, vocabulary)),
+    }
+
+
+def _document(content: Json) -> bytes:
+    return f"{json.dumps(content, indent=1)}\n".encode()
 
 
 def _token_ids(vocabulary: Vocabulary) -> Json:
@@ -86,11 +98,11 @@ def _tokenizer(vocabulary: Vocabulary) -> Json:
     }
 
 
-def _tokenizer_config(shape: LlamaShape, vocabulary: Vocabulary) -> Json:
+def _tokenizer_config(context: int | None, vocabulary: Vocabulary) -> Json:
     pad, end = vocabulary.tokens[vocabulary.pad_id], vocabulary.tokens[vocabulary.end_id]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": shape.context,
+        **({} if context is None else {"model_max_length": context}),
         "bos_token": pad,
         "eos_token": end,
         "pad_token": pad,

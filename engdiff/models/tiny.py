@@ -8,12 +8,11 @@ never end before the length that was asked for.
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from engdiff.models import llama_gguf, llama_hf
+from engdiff.models.folders import write_files
 from engdiff.models.llama import LlamaShape, random_weights
 from engdiff.models.vocabulary import learn_vocabulary
 
@@ -56,8 +55,15 @@ def make_tiny(folder: Path) -> TinyModel:
     """
     home = folder / _NAME
     if not _is_complete(home):
-        _write(home, _contents())
+        contents = _contents()
+        sizes = json.dumps({name: len(data) for name, data in contents.items()}, indent=1) + "\n"
+        write_files(home, {**contents, _SIZES: sizes.encode()})
     return TinyModel(gguf=home / _GGUF, hf=home / _HF)
+
+
+def tokenizer_files(context: int | None) -> dict[str, bytes]:
+    """Give the files of the tokenizer and the generation settings, bytes by name, for a context of so many tokens."""
+    return llama_hf.dump_tokenizer(context, learn_vocabulary(SHAPE.vocabulary))
 
 
 def _contents() -> dict[str, bytes]:
@@ -78,16 +84,3 @@ def _is_complete(home: Path) -> bool:
         return all((home / name).stat().st_size == size for name, size in sizes.items())
     except (OSError, ValueError):
         return False
-
-
-def _write(home: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the files to a temporary folder beside ``home``, then move each into place, the list of sizes last."""
-    sizes = json.dumps({name: len(data) for name, data in contents.items()}, indent=1) + "\n"
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{_NAME}-", dir=home.parent) as made:
-        for name, data in {**contents, _SIZES: sizes.encode()}.items():
-            source, target = Path(made, name), home / name
-            for path in (source, target):
-                path.parent.mkdir(parents=True, exist_ok=True)
-            source.write_bytes(data)
-            source.replace(target)

@@ -13,7 +13,7 @@ from rich.text import Text
 from engdiff.knowledge.settings import AREAS, registry
 from engdiff.report.page import GAP, INDENT, Page
 from engdiff.report.wording import ORIGINS, count, shortened
-from engdiff.schema.capture import Capture, Device, Environment, Host, Identity, Pool, Process, Rank, Setting
+from engdiff.schema.capture import Capture, Device, Environment, Group, Host, Identity, Pool, Process, Rank, Setting
 from engdiff.schema.values import Known, Unknown, Value, number, plain
 from engdiff.schema.wording import show
 from engdiff.units import format_bytes, format_seconds
@@ -67,7 +67,7 @@ def _heading(page: Page, capture: Capture) -> None:
             (f"{identity.engine} {plain(identity.version) or '(version unknown)'}", "title"), (model, "quiet")
         )
     )
-    for line in (*_built(identity), *_where(identity), _made(capture)):
+    for line in (*_built(identity), *_where(identity), _made(capture), *_stand_ins(capture)):
         page.line(Text(line, style="quiet"))
     if launch.variables:
         page.line(Text(" ".join(f"{k}={v}" for k, v in sorted(launch.variables.items())), style="quiet"))
@@ -110,6 +110,12 @@ def _made(capture: Capture) -> str:
     chosen = reading.starts[reading.chosen]
     which = f"lines {chosen.first_line:,} to {chosen.last_line:,} of {reading.lines:,}"
     return f"by {capture.identity.source}, {capture.identity.captured_at} · log: {which}, {reading.recognised}"
+
+
+def _stand_ins(capture: Capture) -> Iterator[str]:
+    """How much of what was asked neither the engine nor a fact of the GPU answered."""
+    if capture.simulated and capture.simulated.stand_ins:
+        yield f"{count(len(capture.simulated.stand_ins), 'answer')} of stand-ins (listed in the capture, `simulated`)"
 
 
 def _failure(page: Page, capture: Capture) -> None:
@@ -166,6 +172,8 @@ def _memory(page: Page, where: str, rank: Rank, others: int) -> None:
 
 
 def _pool(pool: Pool) -> str:
+    if isinstance(pool.bytes, Unknown) and pool.groups and isinstance(pool.tokens, Unknown):
+        return f"{'; '.join(map(_group, pool.groups))}; how much there is: {pool.bytes.because}"
     facts = [show(pool.bytes, "bytes")]
     if pool.factors:
         facts.append(" × ".join(f"{show(f.value)} {f.name}" for f in pool.factors))
@@ -174,6 +182,13 @@ def _pool(pool: Pool) -> str:
     facts.append(f"{show(pool.tokens)} tokens")
     facts.append(f"{show(pool.max_concurrency)} requests of {show(pool.concurrency_at_tokens)} tokens")
     return ", ".join(facts)
+
+
+def _group(group: Group) -> str:
+    """What one block of a group of layers takes."""
+    kind = "attention state" if group.kind == "state" else f"{group.kind} attention"
+    size = f"{show(group.bytes_per_block, 'bytes')} for {show(group.block_tokens)} tokens"
+    return f"{size} in {show(group.layers)} layers of {kind}"
 
 
 def _settings(page: Page, capture: Capture, everything: bool) -> None:

@@ -262,6 +262,28 @@ class Reading(Frozen):
     chosen: int
 
 
+class Library(Frozen):
+    """A library that answered in a simulation, and the release that the engine asks for (``==2.11.0``)."""
+
+    asked: str
+    answered: str
+
+
+class Simulated(Frozen):
+    """What stood in for a machine when an engine's configuration code was run without it.
+
+    ``device``: the pretended GPU and its count (``h100-80gb:8``); ``None``: this machine as it is. ``wheel`` and
+    ``sha256``: what the engine's code was read from. ``stand_ins``: every answer that is neither the engine's nor a
+    fact of the GPU. ``libraries``: what the release asks for, and what answered.
+    """
+
+    device: str | None
+    wheel: str | None
+    sha256: str | None
+    stand_ins: tuple[str, ...]
+    libraries: dict[str, Library]
+
+
 class Capture(Frozen):
     """What one engine, started one way on one machine, decided."""
 
@@ -279,6 +301,7 @@ class Capture(Frozen):
     failure: Failure | None = None
     run_summary: dict[str, Value] = Field(default_factory=dict)
     reading: Reading | None = None
+    simulated: Simulated | None = None
     notes: tuple[str, ...] = ()
 
 

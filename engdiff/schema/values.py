@@ -10,7 +10,7 @@ Basis = Literal["exact", "engine rule", "measured", "fitted"]
 """exact: read from the engine as data. engine rule: computed as the engine computes it.
 measured: observed while it ran. fitted: from other measurements."""
 
-Source = Literal["probe", "endpoint", "log", "command", "metadata", "machine", "rule"]
+Source = Literal["probe", "simulation", "endpoint", "log", "command", "metadata", "machine", "rule"]
 
 
 REPEAT_RELATIVE = 0.02

@@ -16,17 +16,19 @@ from engdiff.environments.listing import list_versions
 from engdiff.environments.managed import planned, provide, where
 from engdiff.environments.recipe import Environment, Recipe
 from engdiff.environments.store import cache_folder
+from engdiff.knowledge.gpus import pretended
 from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
 from engdiff.models.tiny import make_tiny
 from engdiff.redact import REDACTED
-from engdiff.references import EngineReference, Reference, UrlReference
+from engdiff.references import HERE, EngineReference, Reference, UrlReference
 from engdiff.schema.capture import Capture
 from engdiff.sources.attach import AttachWishes, attach
 from engdiff.sources.container import OWN, build_in, place, users_variables
 from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Container, Order, Outcome, Progress
+from engdiff.sources.simulate import Ask, simulate
 
 TINY = "tiny"
 
@@ -58,6 +60,8 @@ class Wishes:
 
 def acquire(reference: Reference, wishes: Wishes, progress: Progress) -> Outcome:
     """The capture that a reference names. A failed start is an outcome with its error, not an exception."""
+    if isinstance(reference, EngineReference) and reference.gpu:
+        return Outcome(simulated(reference, wishes, progress), None)
     if isinstance(reference, EngineReference):
         return launch(order(reference, wishes, progress), progress)
     if isinstance(reference, UrlReference):
@@ -82,7 +86,7 @@ def order(reference: EngineReference, wishes: Wishes, progress: Progress) -> Ord
     else:
         inside = None
         environment, build = _environment(engine, reference, wishes, machine, progress)
-        variables = {**{k: v for k, v in os.environ.items() if k not in ENGDIFF_OWN}, **explicit}
+        variables = {**_shell(), **explicit}
     return Order(
         engine=engine,
         environment=environment,
@@ -155,6 +159,28 @@ def _explicit(wishes: Wishes, progress: Progress) -> dict[str, str]:
         else:
             variables[name] = value
     return {**variables, **wishes.variables}
+
+
+def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) -> Capture:
+    """What the engine's own configuration code decides on a GPU that need not be there."""
+    engine = engines.get(reference.engine)
+    assert reference.gpu is not None
+    for flag, wish in (("--python", wishes.python), ("--container", wishes.container), ("--build", wishes.build)):
+        if wish:
+            raise errors.UsageError(
+                f"{flag} is of a launch, and /{reference.gpu} starts nothing", "leave one of them out"
+            )
+    return simulate(
+        engine,
+        reference.version or engine.known_versions(engine.distributions[0])[0],
+        None if reference.gpu == HERE else pretended(reference.gpu),
+        Ask(_model(wishes), _arguments(wishes, engine), {**_shell(), **_explicit(wishes, progress)}),
+        progress,
+    )
+
+
+def _shell() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ENGDIFF_OWN}
 
 
 # --- environments -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Literal
 
 from engdiff import __version__
 from engdiff.engines.contract import LaunchPlan
+from engdiff.knowledge.gpus import Pretended
 from engdiff.redact import redact_variables, redact_words
 from engdiff.schema.capture import Admission, Capture, Device, Environment, Host, Identity, Launch, Runner
 from engdiff.schema.values import Evidence, Known, Unknown, Value
@@ -63,6 +64,41 @@ def read_capture(engine: str, source: Literal["log", "attach"], because: str) ->
         admission=Admission(rule=unknown, preemption=unknown, settings=()),
         boot=(),
     )
+
+
+def simulated_capture(
+    engine: str, version: str, launch: Launch, environment: Environment, device: Pretended | None
+) -> Capture:
+    """A capture of an engine whose configuration code alone is run, with the rest unknown."""
+    unknown = Unknown(because="nothing was started: the configuration was resolved, no more")
+    return Capture(
+        identity=Identity(
+            engine=engine,
+            version=Known(value=version, evidence=Evidence(source="metadata", where=environment.distribution)),
+            commit=Unknown(because="the package does not name its commit"),
+            source="simulate",
+            captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            engdiff_version=__version__,
+            host=unknown,
+            devices=_pretended(device) if device else (),
+            driver=unknown,
+            environment=environment,
+        ),
+        launch=launch,
+        native={},
+        settings={},
+        instances=(),
+        runner=Runner(name=unknown, because=unknown, attention_backend=unknown, candidates=unknown),
+        admission=Admission(rule=unknown, preemption=unknown, settings=()),
+        boot=(),
+    )
+
+
+def _pretended(device: Pretended) -> tuple[Device, ...]:
+    gpu = device.gpu
+    where = f"profiles/gpus/{gpu.key}.toml"
+    memory = Known(value=gpu.memory_bytes, evidence=Evidence(source="rule", where=where))
+    return (Device(kind="gpu", name=gpu.name, memory_bytes=memory),) * device.count
 
 
 def _identity(order: Order) -> Identity:

@@ -27,6 +27,7 @@ class Wanted:
     """The words of one ``capture``."""
 
     engine: str | None = None
+    gpu: str | None = None
     logs: tuple[Path, ...] = ()
     log_wishes: LogWishes = field(default_factory=LogWishes)
     url: str | None = None
@@ -38,16 +39,21 @@ class Wanted:
 
 def acquire_wanted(wanted: Wanted, progress: Progress) -> Outcome:
     """The capture. Raises :class:`~engdiff.errors.UsageError` for words that do not go together."""
-    if wanted.logs or wanted.url or wanted.probe:
+    if _is_read(wanted):
         return Outcome(_read(wanted, progress), None)
     return acquire(*_launched(wanted, progress), progress)
 
 
 def rehearse_wanted(wanted: Wanted, progress: Progress) -> str:
     """The command that would be run; see :func:`~engdiff.sources.rehearse.rehearse`. Raises UsageError as above."""
-    if wanted.logs or wanted.url or wanted.probe:
+    reference, wishes = (None, wanted.wishes) if _is_read(wanted) else _launched(wanted, progress)
+    if reference is None or reference.gpu:
         raise UsageError("--dry-run shows how an engine would be started, and nothing is launched here", "leave it out")
-    return rehearse(*_launched(wanted, progress), progress)
+    return rehearse(reference, wishes, progress)
+
+
+def _is_read(wanted: Wanted) -> bool:
+    return bool(wanted.logs or wanted.url or wanted.probe)
 
 
 def _launched(wanted: Wanted, progress: Progress) -> tuple[EngineReference, Wishes]:
@@ -65,7 +71,14 @@ def _launched(wanted: Wanted, progress: Progress) -> tuple[EngineReference, Wish
             "name an engine (engdiff capture vllm@0.32.0 --model tiny), a log (--log FILE), a server (--attach URL) "
             "or a deployment (--like deployment.yaml)",
         )
-    return reference, wishes
+    return _on(reference, wanted.gpu), wishes
+
+
+def _on(reference: EngineReference, gpu: str | None) -> EngineReference:
+    """The engine on the GPU of ``--simulate``."""
+    if gpu and reference.gpu and gpu != reference.gpu:
+        raise UsageError(f"two GPUs: `/{reference.gpu}` and `--simulate {gpu}`", "leave one out")
+    return replace(reference, gpu=gpu or reference.gpu)
 
 
 def _engine_of(capture: Capture | None) -> EngineReference | None:
@@ -87,6 +100,8 @@ def _engine(text: str | None) -> EngineReference | None:
 def _read(wanted: Wanted, progress: Progress) -> Capture:
     """What is read instead of launched; the truer source first, completed by the others."""
     named = _engine(wanted.engine)
+    if wanted.gpu:
+        raise UsageError("--simulate asks an engine's code, and something is read here", "leave one of the two out")
     if wanted.wishes.arguments:
         raise UsageError("words after -- go to an engine, and nothing is launched here", "leave them out")
     if wanted.wishes.container:

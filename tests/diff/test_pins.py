@@ -86,9 +86,15 @@ def test_what_came_from_standard_input_cannot_be_read_again() -> None:
 
 
 def test_no_pin_no_command() -> None:
-    found = diff(make.vllm(), make.with_runner(name=make.known("V1"))(make.vllm()))
+    found = diff(make.vllm(), make.with_admission(rule=make.known("another"))(make.vllm()))
     assert (found.pinned_command, found.prove_command) == (None, None)
     assert found.findings[0].pin.because
+
+
+def test_the_variable_that_chooses_the_runner_pins_it() -> None:
+    old = make.with_runner(name=make.known("V2"))(make.vllm())
+    found = diff(old, make.with_runner(name=make.known("V1"))(make.vllm()))
+    assert found.findings[0].pin.text == "VLLM_USE_V2_MODEL_RUNNER=1"
 
 
 LEAF = "config.example_config.example_option"

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from engdiff.knowledge.settings import AREAS, Area, SettingInfo, registry
+from engdiff.knowledge.settings import AREAS, EFFECTS, Area, Effect, SettingInfo, registry
 from engdiff.schema.diff import Area as DiffArea
 
 ENGINES = ("vllm", "sglang", "trtllm", "llamacpp")
@@ -33,7 +33,7 @@ def test_entry(key: str) -> None:
     assert re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", key)
     assert info.type in get_args(get_type_hints(SettingInfo)["type"])
     assert info.area in AREAS
-    for sentence in (info.meaning, info.why):
+    for sentence in (info.meaning, info.why, *info.effects.values()):
         assert sentence[0].isupper() or sentence[0].isdigit()
         assert sentence.endswith(".")
         assert "\n" not in sentence
@@ -41,6 +41,20 @@ def test_entry(key: str) -> None:
     assert info.unit == info.unit.strip()
     if info.type in ("bool", "text"):
         assert not info.unit
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_a_setting_depends_on_is_another_setting(key: str) -> None:
+    depends_on = registry()[key].depends_on
+    assert set(depends_on) <= set(KEYS) - {key}
+    assert len(set(depends_on)) == len(depends_on)
+
+
+def test_effects_are_those_that_are_there_in_order() -> None:
+    assert get_args(Effect) == EFFECTS
+    info = SettingInfo("a.b", "int", "memory", "What.", "Why.", startup="It takes longer.", memory="More is taken.")
+    assert list(info.effects.items()) == [("memory", "More is taken."), ("startup", "It takes longer.")]
+    assert registry()["scheduler.policy"].effects
 
 
 def test_the_registry_is_read_once_and_in_order() -> None:

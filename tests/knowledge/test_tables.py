@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from engdiff import engines
-from engdiff.knowledge.settings import AREAS
+from engdiff.knowledge.settings import AREAS, registry
 from engdiff.knowledge.tables import Change, Knowledge
 from engdiff.knowledge.versions import release
 
@@ -31,6 +31,9 @@ ENGINES = tuple(VERSIONS)
 FILES = [
     path for engine in ENGINES for path in sorted(Path(str(files(f"engdiff.engines.{engine}"))).glob("knowledge/*"))
 ]
+OWN_FACTS = {"memory.formula", "memory.weights", "runner.fallback", "structured_outputs.mask"}
+"""Keys of facts that are about no canonical setting and no change."""
+
 KINDS = {"default", "behaviour", "renamed", "removed", "added"}
 
 
@@ -92,6 +95,20 @@ def test_changes_are_sound(engine: str) -> None:
         assert re.findall(r"{\w*}", change.pin or "") in ([], ["{old}"]), where
         canonical = {key for key in change.when if "." in key}  # others are fields of SGLang's flat arguments
         assert canonical <= set(knowledge(engine).names(VERSIONS[engine][-1])), where
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_facts_are_sound(engine: str) -> None:
+    own = {change.key for change in knowledge(engine).changes}
+    for fact in knowledge(engine).facts:
+        where = f"{fact.key} {fact.since}"
+        assert fact.says[0].isupper(), where
+        assert fact.says.endswith("."), where
+        assert fact.source, where
+        assert fact.platform in ("any", "cpu", "cuda"), where
+        assert fact.key in registry() or fact.key in own or fact.key in OWN_FACTS, where
+        if fact.since and fact.until:
+            assert release(fact.since) <= release(fact.until), where
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -229,6 +246,19 @@ derived_from = ["c.d"]
 native = "c"
 pin = {true = "-c"}
 """
+FACTS = """
+[[fact]]
+key = "a.b"
+since = "2.0"
+until = "2.9"
+says = "It does."
+source = "s"
+[[fact]]
+key = "c.d"
+says = "Always."
+source = "s"
+platform = "cuda"
+"""
 FAILURES = """
 [[failure]]
 pattern = "low"
@@ -256,7 +286,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Knowledge]:
     package = folder / "engine_with_made_tables"
     (package / "knowledge").mkdir(parents=True)
     (package / "__init__.py").touch()
-    tables = {"changes": CHANGES, "noise": NOISE, "acts": ACTS, "native": NATIVE, "failures": FAILURES}
+    tables = {"changes": CHANGES, "noise": NOISE, "acts": ACTS, "native": NATIVE}
+    tables |= {"failures": FAILURES, "facts": FACTS}
     for name, text in tables.items():
         (package / "knowledge" / f"{name}.toml").write_text(text)
     (folder / "engine_without_tables").mkdir()
@@ -432,6 +463,22 @@ def test_acts_if(made: Knowledge) -> None:
     assert made.acts_if("ab") == ()
 
 
+def test_facts(made: Knowledge) -> None:
+    assert [(fact.key, fact.says, fact.platform) for fact in made.facts] == [
+        ("a.b", "It does.", "any"),
+        ("c.d", "Always.", "cuda"),
+    ]
+    bounded, always = made.facts
+    assert [bounded.holds_at(version) for version in ("1.9", "2.0", "2.9.post1", "3.0", "main")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert always.holds_at("main")
+
+
 def test_failures(made: Knowledge) -> None:
     assert [(f.pattern.pattern, f.priority, f.multiline) for f in made.failures] == [
         ("high", 90, True),
@@ -443,7 +490,7 @@ def test_failures(made: Knowledge) -> None:
 
 def test_an_engine_without_tables_knows_nothing(made: Knowledge) -> None:
     nothing = Knowledge("engine_without_tables")
-    assert (nothing.names("1.0"), nothing.changes, nothing.failures) == ({}, (), ())
+    assert (nothing.names("1.0"), nothing.changes, nothing.failures, nothing.facts) == ({}, (), (), ())
     assert nothing.change("a", ("1.0", "2.0"), "cpu", 1, {}) is None
     assert nothing.acts_if("a") == ()
     assert not nothing.is_noise("a")

@@ -18,6 +18,7 @@ from engdiff.schema.capture import (
     Identity,
     Instance,
     Launch,
+    Library,
     LogStart,
     Phase,
     Pool,
@@ -26,6 +27,7 @@ from engdiff.schema.capture import (
     Reading,
     Runner,
     Setting,
+    Simulated,
     Term,
 )
 from engdiff.schema.diff import (
@@ -181,6 +183,13 @@ def full_capture() -> Capture:
             would_fit="about 65,536 tokens would fit",
         ),
         run_summary={"requests": known(12)},
+        simulated=Simulated(
+            device="h100-80gb:8",
+            wheel="vllm-0.32.0-cp38-abi3-manylinux_2_28_x86_64.whl",
+            sha256="0" * 64,
+            stand_ins=("torch.version.cuda: 13.0",),
+            libraries={"torch": Library(asked="==2.13.0", answered="2.13.0+cpu")},
+        ),
         reading=Reading(
             files=("node-0.log",),
             lines=412,

@@ -21,6 +21,7 @@ from engdiff.engines.contract import (
     Observed,
     Pin,
     PinStyle,
+    Simulation,
 )
 from engdiff.engines.last_words import explain
 from engdiff.engines.llamacpp import (
@@ -60,6 +61,7 @@ class LlamaCpp:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = None
+    simulation: Simulation | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:  # noqa: ARG002 - the wheels on the index are all for CPU
         """Always the CPU wheel: the index has no other."""

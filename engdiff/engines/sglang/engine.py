@@ -20,6 +20,7 @@ from engdiff.engines.contract import (
     Observed,
     Pin,
     PinStyle,
+    Simulation,
 )
 from engdiff.engines.last_words import explain
 from engdiff.engines.sglang import (
@@ -58,6 +59,7 @@ class SGLang:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.SGLangProbe)
+    simulation: Simulation | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.sglang.environment`."""

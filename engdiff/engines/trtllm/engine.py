@@ -20,6 +20,7 @@ from engdiff.engines.contract import (
     Observed,
     Pin,
     PinStyle,
+    Simulation,
 )
 from engdiff.engines.last_words import explain
 from engdiff.engines.trtllm import (
@@ -69,6 +70,7 @@ class TrtLlm:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.TrtLlmProbe)
+    simulation: Simulation | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.trtllm.environment`."""

@@ -20,6 +20,7 @@ from engdiff.engines.contract import (
     Observed,
     Pin,
     PinStyle,
+    Simulation,
 )
 from engdiff.engines.last_words import explain
 from engdiff.engines.vllm import (
@@ -33,6 +34,7 @@ from engdiff.engines.vllm import (
     normalize,
     pins,
     releases,
+    simulation,
 )
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
@@ -58,6 +60,7 @@ class Vllm:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.VllmProbe)
+    simulation: Simulation | None = field(default_factory=simulation.VllmSimulation)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.vllm.environment`."""

@@ -26,14 +26,14 @@ Tree = dict[str, Any]
 
 def capture(observed: Observed, base: Capture) -> Capture:
     """``base`` with everything that the probe, the endpoints and the log say."""
-    core, arguments = _tree(observed.probe.get("core-0")), _tree(observed.probe.get("arguments"))
+    core, arguments = tree(observed.probe.get("core-0")), tree(observed.probe.get("arguments"))
     answers = core.get("workers")
     workers = [w for w in answers if isinstance(w, dict)] if isinstance(answers, list) else []
     said = log.launched(observed.log)
     return base.model_copy(
         update={
             "identity": _identity(base, core, workers),
-            "native": _native(core, arguments),
+            "native": native(core, arguments),
             "settings": settings(observed, core, arguments, workers),
             "instances": (_instance(observed, core, workers, said),),
             "runner": _runner(core, workers, said),
@@ -45,7 +45,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
     )
 
 
-def _tree(value: JsonValue) -> Tree:
+def tree(value: JsonValue) -> Tree:
     """The probe's answer as a tree; empty when it is missing or unreadable."""
     return value if isinstance(value, dict) and "unreadable" not in value else {}
 
@@ -81,7 +81,7 @@ def _gpu_device(worker: Tree) -> Device:
     )
 
 
-def _native(core: Tree, arguments: Tree) -> dict[str, JsonValue]:
+def native(core: Tree, arguments: Tree) -> dict[str, JsonValue]:
     """Everything as vLLM names it; flags by destination, so that a pin can be written in this version's own words."""
     flags: dict[str, JsonValue] = {
         f["dest"]: {k: v for k, v in f.items() if k != "dest"} for f in arguments.get("flags") or ()
@@ -239,6 +239,9 @@ def _index(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
+ONE_LIST = Unknown(because="vLLM captures decode and mixed batches by one list of sizes")
+
+
 def _graphs(core: Tree, worker: Tree, said: Start) -> Graphs:
     compilation = (core.get("config") or {}).get("compilation_config") or {}
     mode, sizes = compilation.get("cudagraph_mode"), compilation.get("cudagraph_capture_sizes")
@@ -247,7 +250,7 @@ def _graphs(core: Tree, worker: Tree, said: Start) -> Graphs:
     return Graphs(
         mode=_value(mode, "compilation_config.cudagraph_mode"),
         sizes=_value(sizes, "compilation_config.cudagraph_capture_sizes"),
-        prefill_sizes=Unknown(because="vLLM captures decode and mixed batches by one list of sizes"),
+        prefill_sizes=ONE_LIST,
         captured=_value(worker.get("captured"), "compilation_counter.num_cudagraph_captured"),
         bytes=_from_log(captured, "graphs_gib", GIB) or nothing,
         seconds=_from_log(captured, "capture_seconds", 1) or nothing,
@@ -334,13 +337,14 @@ def _is_v2(core: Tree, cls: str) -> bool:
 
 def _runner_reason(core: Tree, said: Start) -> Value:
     """The engine's own words, else its own check, else nothing."""
-    if stated := from_log.reason(said):
-        return stated
-    unsupported = (core.get("runner") or {}).get("unsupported")
-    if isinstance(unsupported, list) and unsupported:
-        return exact(
-            ", ".join(map(str, unsupported)), "probe", "VllmConfig._get_v2_model_runner_unsupported_features()"
-        )
+    return from_log.reason(said) or unsupported(core)
+
+
+def unsupported(core: Tree) -> Value:
+    """What the engine's own check says against the newer runner."""
+    against = (core.get("runner") or {}).get("unsupported")
+    if isinstance(against, list) and against:
+        return exact(", ".join(map(str, against)), "probe", "VllmConfig._get_v2_model_runner_unsupported_features()")
     return Unknown(because="this version gives no reason for its runner")
 
 

@@ -19,6 +19,7 @@ from engdiff.schema.values import number, plain
 from engdiff.units import GIB
 
 POOL = "kv.pool_bytes"
+RUNNER = "runner.name"
 FIRST_EXPLICIT_ON_CPU = "0.20.0"
 
 GENERIC = ("config.",)
@@ -27,6 +28,8 @@ GENERIC = ("config.",)
 def pin(key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
     """What restores ``old``'s value of a canonical key, or of a native leaf, on ``new``'s version."""
     version = str(plain(new.identity.version) or releases.KNOWN[CPU][0])
+    if key == RUNNER:
+        return _runner_pin(old, version)
     if key == POOL:
         return _pool_pin(old, new, version) if style == "flags" else None
     names = KNOWLEDGE.names(version).get(key)
@@ -41,6 +44,15 @@ def pin(key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
     if style == "env" or (names.flag is None and not _is_words(names.pin)):
         return _variable_pin(names, value)
     return _flag_pin(names, value, new)
+
+
+def _runner_pin(old: Capture, version: str) -> Pin | None:
+    """The variable that chooses the runner, in releases that have it (vllm/envs.py)."""
+    names = KNOWLEDGE.names(version).get("runner.v2")
+    runner = plain(old.runner.name)
+    if names is None or names.variable is None or runner not in ("V1", "V2"):
+        return None
+    return Pin("env", variable=(names.variable, str(int(runner == "V2"))))
 
 
 def _pool_pin(old: Capture, new: Capture, version: str) -> Pin | None:

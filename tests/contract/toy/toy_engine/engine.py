@@ -24,6 +24,7 @@ from engdiff.engines.contract import (
     Observed,
     Pin,
     PinStyle,
+    Simulation,
 )
 from engdiff.engines.layers import exact, settle
 from engdiff.environments.recipe import Recipe
@@ -92,6 +93,7 @@ class Toy:
     log: LogReading = LOG
     http: HttpReading = HTTP
     exported_probe: ExportedProbe | None = None
+    simulation: Simulation | None = None
 
     def served(
         self, image: str, words: Sequence[str], variables: Mapping[str, str] | None = None, *, appended: bool = False

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import wheels
-from tests.engines.wheels import NoWheelError, Wheel, opened
+from engdiff.environments import wheel as wheels
+from engdiff.environments.wheel import NoWheelError, Wheel, opened
 
 MEMBER = "en/core.py"
 SOURCE = "class Core: ...\n"
 
 
-def wheel() -> bytes:
+def made_wheel() -> bytes:
     """A wheel with one big member that nobody asks for."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
@@ -32,7 +32,7 @@ class Server:
     """Serves one wheel and counts the bytes."""
 
     def __init__(self, ranges: bool) -> None:
-        content, sent = wheel(), self
+        content, sent = made_wheel(), self
         self.bytes = 0
 
         class Handler(BaseHTTPRequestHandler):
@@ -74,13 +74,13 @@ def test_a_member_over_http(server: Server, request: pytest.FixtureRequest) -> N
 
 
 def test_a_wheel_in_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "en.whl").write_bytes(wheel())
+    (tmp_path / "en.whl").write_bytes(made_wheel())
     with opened((tmp_path / "en.whl").as_uri()) as file, zipfile.ZipFile(file) as archive:
         assert archive.namelist()[1] == MEMBER
 
 
 def test_each_file_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "en.whl").write_bytes(wheel())
+    (tmp_path / "en.whl").write_bytes(made_wheel())
     asked: list[str] = []
 
     def wheel_url(requirement: str) -> str:

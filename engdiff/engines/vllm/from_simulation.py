@@ -1,0 +1,145 @@
+"""From what vLLM's configuration code said of a GPU that is not there to the parts of a Capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from engdiff.engines.contract import Observed
+from engdiff.engines.layers import exact
+from engdiff.engines.vllm import admission, memory, normalize
+from engdiff.schema.capture import Capture, EngineWarning, Graphs, Group, Instance, Pool, Rank, Runner, Term
+from engdiff.schema.values import Known, Unknown, Value
+
+Tree = dict[str, Any]
+
+NEEDS_DEVICE = Unknown(because="it is measured on the device, and this one is not there")
+
+
+def capture(observed: Observed, base: Capture) -> Capture:
+    """``base`` with everything that the configuration decides, and nothing that a device would have to measure."""
+    core, arguments = normalize.tree(observed.probe.get("core-0")), normalize.tree(observed.probe.get("arguments"))
+    simulation = normalize.tree(observed.probe.get("simulation"))
+    built = normalize.tree(simulation.get("built"))
+    said = [line for line in simulation.get("said") or () if isinstance(line, str)]
+    return base.model_copy(
+        update={
+            "native": normalize.native(core, arguments),
+            "settings": normalize.settings(observed, core, arguments, []),
+            "instances": (Instance(processes=(), ranks=(_rank(core, built),)),) if core else (),
+            "runner": _runner(core, built, said),
+            "admission": admission.rule(core),
+            "warnings": tuple(_warnings(said)),
+            "notes": (*base.notes, *_notes(simulation)),
+        }
+    )
+
+
+def _warnings(said: list[str]) -> Iterator[EngineWarning]:
+    """What the engine itself marked as a warning, without the place in its code."""
+    for number, line in enumerate(said, start=1):
+        level, _, text = line.partition(" ")
+        if level in ("WARNING", "ERROR"):
+            yield EngineWarning(level=LEVELS[level], text=text.partition("] ")[2], line=number)
+
+
+LEVELS: dict[str, Literal["warning", "error"]] = {"WARNING": "warning", "ERROR": "error"}
+
+
+def _notes(simulation: Tree) -> tuple[str, ...]:
+    built = simulation.get("built")
+    if isinstance(built, dict) and "unreadable" in built:
+        return (
+            f"the model could not be built without a device, so weights and cache are unknown: {built['unreadable']}",
+        )
+    return ()
+
+
+def _rank(core: Tree, built: Tree) -> Rank:
+    return Rank(device="cuda", ledger=_ledger(built), pools=_pools(built), graphs=_graphs(core))
+
+
+def _ledger(built: Tree) -> tuple[Term, ...]:
+    weights = memory.known((built.get("weights") or {}).get("bytes"), "parameters on the meta device", "engine rule")
+    meaning = "parameters and buffers of the first rank, as the model class declares them"
+    return (Term(name="weights", kind="use", bytes=weights, meaning=meaning),)
+
+
+def _pools(built: Tree) -> tuple[Pool, ...]:
+    groups = tuple(_group(one) for one in built.get("groups") or ())
+    if not groups:
+        return ()
+    return (
+        Pool(
+            name="KV cache",
+            bytes=NEEDS_DEVICE,
+            blocks=NEEDS_DEVICE,
+            block_tokens=_known(built.get("block_size"), "cache_config.block_size"),
+            tokens=NEEDS_DEVICE,
+            max_concurrency=NEEDS_DEVICE,
+            concurrency_at_tokens=NEEDS_DEVICE,
+            groups=groups,
+        ),
+    )
+
+
+def _group(one: Tree) -> Group:
+    layers, page = one["layers"], one["page_size_bytes"]
+    where = f"{one['spec']}.page_size_bytes"
+    return Group(
+        kind=memory.KINDS.get(one["spec"], "other"),  # type: ignore[arg-type]
+        layers=_known(layers, "static_forward_context"),
+        block_tokens=_known(one["block_size"], f"{one['spec']}.block_size"),
+        bytes_per_block=memory.known(layers * page, f"{where} x layers", "engine rule"),
+        detail={"spec": one["spec"], "sliding_window": one.get("sliding_window")},
+    )
+
+
+def _graphs(core: Tree) -> Graphs:
+    compilation = (core.get("config") or {}).get("compilation_config") or {}
+    return Graphs(
+        mode=_known(compilation.get("cudagraph_mode"), "compilation_config.cudagraph_mode"),
+        sizes=_known(compilation.get("cudagraph_capture_sizes"), "compilation_config.cudagraph_capture_sizes"),
+        prefill_sizes=normalize.ONE_LIST,
+        captured=NEEDS_DEVICE,
+        bytes=NEEDS_DEVICE,
+        seconds=NEEDS_DEVICE,
+    )
+
+
+def _known(value: object, where: str) -> Value:
+    if value is None or isinstance(value, dict):
+        return Unknown(because=f"this version does not report {where}")
+    return exact(value, "probe", where)  # type: ignore[arg-type]
+
+
+CANDIDATES = re.compile(r"attention backend out of potential backends: [\[(](.*?)[\])]")
+"""vllm/platforms/cuda.py, 0.12.0 to 0.33.0."""
+
+
+def _candidates(said: list[str]) -> Value:
+    for line in said:
+        if found := CANDIDATES.search(line):
+            return exact(found[1].replace("'", ""), "log", line)
+    return Unknown(because="this version does not say which backends it considered")
+
+
+def _runner(core: Tree, built: Tree, said: list[str]) -> Runner:
+    runner = core.get("runner") or {}
+    use = runner.get("use_v2")
+    backends = ", ".join(built.get("backends") or ()) or None
+    return Runner(
+        name=exact("V2" if use else "V1", "probe", "VllmConfig.use_v2_model_runner")
+        if isinstance(use, bool)
+        else _opt_in(core),
+        because=normalize.unsupported(core),
+        attention_backend=_known(backends, "static_forward_context[].attn_backend"),
+        candidates=_candidates(said),
+    )
+
+
+def _opt_in(core: Tree) -> Known | Unknown:
+    """Up to 0.21 a variable alone decides."""
+    value = (core.get("variables") or {}).get("VLLM_USE_V2_MODEL_RUNNER")
+    return exact("V2" if value in (True, 1, "1") else "V1", "probe", "envs.VLLM_USE_V2_MODEL_RUNNER")

@@ -1,0 +1,210 @@
+"""Builds vLLM's real model class without memory, to read what it would hold. Runs in a simulation, inside the engine.
+
+On torch's ``meta`` device a tensor has a shape and a type and no content, so that the bytes of weights and the geometry
+of the KV cache are the engine's own. One rank is built; the process group that it belongs to answers nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import socket
+from importlib.util import find_spec
+from typing import Any
+
+if find_spec("engdiff_pretend_kit"):
+    import engdiff_pretend_kit as kit
+else:
+    from engdiff.engines import pretend_kit as kit
+
+
+def facts(config: Any) -> dict[str, Any]:
+    """Bytes of the first rank's weights, the shapes of its KV cache, and the attention backends of its layers."""
+    from vllm.config import set_current_vllm_config
+
+    with set_current_vllm_config(config):
+        join_groups(config.parallel_config)
+        model = build(config)
+        settle_block_size(config)
+        layers = config.compilation_config.static_forward_context
+        specs = cache_specs(config, layers)
+        return {
+            "model_class": type(model).__name__,
+            "weights": weights(model),
+            "block_size": config.cache_config.block_size,
+            "groups": groups(specs),
+            "backends": backends(layers),
+        }
+
+
+# --- a process group that is not there --------------------------------------------------------------------------
+
+
+class Nothing:
+    """A stream or an event of a device that is not there."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+def join_groups(parallel: Any) -> None:
+    """This process as rank 0 of all the groups that the configuration asks for; no other rank exists."""
+    import torch
+    import torch.distributed as dist
+    from vllm.distributed import parallel_state
+
+    ranks = parallel.world_size
+    backend = "gloo" if ranks == 1 else "fake"
+    if ranks == 1:
+        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{free_port()}", rank=0, world_size=1)
+    else:
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=ranks)
+        new_group = dist.new_group
+        dist.new_group = lambda *a, **k: new_group(*a, **{**k, "backend": "fake"})
+        kit.note(f"a process group of {ranks} ranks: one exists, and nothing is sent")
+    torch.cuda.Stream = torch.cuda.Event = Nothing
+    torch.cuda.current_stream = lambda *a, **k: Nothing()
+    without_communicators(parallel_state, backend)
+    if hasattr(parallel_state, "in_the_same_node_as"):
+        parallel_state.in_the_same_node_as = lambda *a, **k: [True] * ranks
+        kit.note("all ranks are in one node")
+    parallel_state.init_distributed_environment(
+        world_size=ranks, rank=0, local_rank=0, distributed_init_method="env://", backend=backend
+    )
+    parallel_state.initialize_model_parallel(
+        tensor_model_parallel_size=parallel.tensor_parallel_size,
+        pipeline_model_parallel_size=parallel.pipeline_parallel_size,
+    )
+
+
+def without_communicators(parallel_state: Any, backend: str) -> None:
+    """Groups without NCCL and shared memory: a rank that is alone has nobody to talk to."""
+    group = parallel_state.GroupCoordinator
+    original = group.__init__
+    wanted = {
+        "use_device_communicator": False,
+        "use_message_queue_broadcaster": False,
+        "torch_distributed_backend": backend,
+    }
+    signature = inspect.signature(original)
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.arguments.update({name: value for name, value in wanted.items() if name in signature.parameters})
+        original(*bound.args, **bound.kwargs)
+
+    group.__init__ = init
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+# --- the model -------------------------------------------------------------------------------------------------
+
+
+def build(config: Any) -> Any:
+    """The model, with tensors that have no content."""
+    import torch
+    from vllm.model_executor.model_loader.utils import initialize_model
+
+    wanted = {"vllm_config": config, "model_config": config.model_config}
+    taken = {name: wanted[name] for name in inspect.signature(initialize_model).parameters if name in wanted}
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(config.model_config.dtype)
+    try:
+        with torch.device("meta"), everywhere_meta():
+            return initialize_model(**taken)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def everywhere_meta() -> Any:
+    """Tensors that a layer asks for on the GPU by name have no content either."""
+    from torch.overrides import TorchFunctionMode
+
+    class OnMeta(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked = dict(kwargs or {})
+            wanted = asked.get("device")
+            if isinstance(wanted, int) or str(wanted).startswith("cuda"):
+                asked["device"] = "meta"
+            return func(*args, **asked)
+
+    return OnMeta()
+
+
+def weights(model: Any) -> dict[str, Any]:
+    """Bytes and count of the rank's parameters and buffers as they lie before loading, and their element types."""
+    tensors = {id(tensor): tensor for _, tensor in (*model.named_parameters(), *model.named_buffers())}
+    by_type: dict[str, int] = {}
+    for tensor in tensors.values():
+        kind = str(tensor.dtype).removeprefix("torch.")
+        by_type[kind] = by_type.get(kind, 0) + tensor.numel() * tensor.element_size()
+    return {
+        "bytes": sum(by_type.values()),
+        "count": sum(tensor.numel() for tensor in tensors.values()),
+        "by_type": by_type,
+    }
+
+
+# --- the KV cache ----------------------------------------------------------------------------------------------
+
+
+def settle_block_size(config: Any) -> None:
+    """From 0.17 on the worker's platform settles the size of a block once the attention backends are known."""
+    from vllm.platforms import current_platform
+
+    if any("update_block_size_for_backend" in vars(cls) for cls in type(current_platform).__mro__):
+        current_platform.update_block_size_for_backend(config)
+
+
+def cache_specs(config: Any, layers: Any) -> dict[str, Any]:
+    """What each layer asks of the KV cache, by layer."""
+    asked = {name: layer.get_kv_cache_spec(config) for name, layer in layers.items() if has_spec(layer)}
+    return {name: spec for name, spec in asked.items() if spec is not None}
+
+
+def has_spec(layer: Any) -> bool:
+    """Whether the layer itself tells what it needs; up to 0.11 the model runner did."""
+    return hasattr(layer, "get_kv_cache_spec")
+
+
+def groups(specs: dict[str, Any]) -> list[dict[str, Any]]:
+    """Layers of one kind, with the bytes of a block of one layer."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for spec in specs.values():
+        window = getattr(spec, "sliding_window", None)
+        key = (type(spec).__name__, spec.block_size, spec.page_size_bytes, window)
+        group = found.setdefault(
+            key,
+            {
+                "spec": type(spec).__name__,
+                "layers": 0,
+                "block_size": spec.block_size,
+                "page_size_bytes": spec.page_size_bytes,
+                "sliding_window": window,
+            },
+        )
+        group["layers"] += 1
+    return list(found.values())
+
+
+def backends(layers: Any) -> list[str]:
+    """Names of the attention backends that the layers chose."""
+    chosen = [getattr(layer, "attn_backend", None) for layer in layers.values()]
+    return sorted({backend.get_name() for backend in chosen if backend is not None})
+
+
+os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+os.environ.setdefault("MASTER_PORT", str(free_port()))

@@ -1,0 +1,309 @@
+"""Runs vLLM's own configuration code against a GPU that is not there: ``python engdiff_vllm_simulate.py ORDER.json``.
+
+Standard library, torch and vLLM only. What a CUDA machine has and this one lacks is stood in for before vLLM is
+imported (compiled extensions, NVML, torch.cuda); then vLLM resolves its arguments as its server would. Each scenario is
+resolved in a process of its own, which ends with it, and leaves the files that a probe leaves: ``arguments.json`` and
+``core-0.json``, with ``simulation.json`` (what was answered by stand-ins) or ``failure.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import re
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+if importlib.util.find_spec("engdiff_vllm_probe"):
+    import engdiff_pretend_kit as kit
+    import engdiff_vllm_meta_model as meta_model
+    import engdiff_vllm_probe as probe
+    from engdiff_probe_kit import OUT, attempt, plain, write
+else:
+    from engdiff.engines import pretend_kit as kit
+    from engdiff.engines.probe_kit import OUT, attempt, plain, write
+    from engdiff.engines.vllm import meta_model, probe
+
+NAMESPACES = (
+    "_C",
+    "_moe_C",
+    "_C_cache_ops",
+    "_C_cuda_utils",
+    "_C_custom_ar",
+    "_C_custom_ops",
+    "_C_utils",
+    "_C_stable_libtorch",
+    "_vllm_fa2_C",
+    "_vllm_fa3_C",
+    "_flashmla_C",
+    "_flashmla_extension_C",
+    "_qutlass_C",
+    "_rocm_C",
+)
+"""Where vLLM's extensions register their operators (vllm/_custom_ops.py and its like, 0.10.2-0.33.0)."""
+
+EXTENSION = re.compile(
+    r"^vllm\.(.*\.)?(_[A-Za-z0-9_]*C[A-Za-z0-9_]*|_rust\w*|_flashmla\w*|cumem_allocator|fs_io_C|spinloop|triton_kernels_C)$"
+)
+"""Compiled modules of the CUDA wheel; its Python files alone are read here."""
+
+CAPABILITY = re.compile(r"supports?_|_supported|is_supported")
+CUDA_OF_TORCH = (((2, 6), "12.4"), ((2, 7), "12.6"), ((2, 10), "12.8"))
+"""CUDA of the torch build on the public index, up to a release (pytorch.org/get-started/previous-versions)."""
+
+NEWEST_CUDA = "13.0"
+
+
+def main() -> None:
+    """Resolve every scenario of the order."""
+    order = kit.read_order(sys.argv[1])
+    device = kit.Device(order["device"]) if order["device"] else None
+    if device:
+        pretend(device, order["version"])
+    import_engine(device)
+    codes = [in_child(partial(resolve, scenario, order, device)) for scenario in order["scenarios"]]
+    sys.exit(max(codes, default=0))
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Do it in a process that ends with it: what it changes is seen by nobody else."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# --- the machine that is not there ------------------------------------------------------------------------------
+
+
+class Operator:
+    """An operator of an extension that is not there: it exists, says that it is supported, and cannot run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def default(self) -> Operator:
+        """Its only overload."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and other.name == self.name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        """Yes, to a question about support."""
+        if not CAPABILITY.search(self.name):
+            raise RuntimeError(f"the compiled operator {self.name} was called, and nothing can run here")
+        kit.note(f"{self.name}{plain(args)}: true")
+        return True
+
+
+class Operators(types.ModuleType):
+    """The operators of one extension."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.__dict__.setdefault(name, Operator(f"{self.__name__}.{name}"))
+
+
+def pretend(device: kit.Device, version: str) -> None:
+    """Everything that vLLM asks a CUDA machine for."""
+    modules = kit.EmptyModules(lambda name: bool(EXTENSION.match(name)))
+    told = importlib.metadata.version
+    stated = {"vllm": version, **{name.replace("_", "-"): it for name, it in kernel_packages().items()}}
+    importlib.metadata.version = lambda distribution_name: stated.get(distribution_name) or told(distribution_name)
+    import torch
+
+    kit.pretend_torch(device, cuda_of(torch.__version__))
+    for name in NAMESPACES:
+        setattr(torch.ops, name, Operators(name))
+    kit.tolerate_missing_operators(NAMESPACES)
+    kit.StandInPackages(kernel_packages())
+    kit.StandInPackages(dict.fromkeys(VENDORED, version), over=True)
+    kit.pretend_triton(device)
+    kit.pretend_nvml(vendored_nvml(), device)
+    PRETENDED.append(modules)
+
+
+PRETENDED: list[kit.EmptyModules] = []
+
+
+KERNEL_PACKAGES = {"flashinfer-python": ("flashinfer", "flashinfer_cubin"), "torchvision": ("torchvision",)}
+"""What every CUDA wheel of vLLM asks for and a CPU environment lacks, by import name. The project's image has the
+binaries of FlashInfer beside it (docker/Dockerfile), without which it counts as absent where there is no compiler."""
+
+VENDORED = ("vllm.third_party.deep_gemm", "vllm.third_party.flashmla")
+"""Kernel packages inside the wheel: their Python files are here, and what they load is not."""
+
+
+def kernel_packages() -> dict[str, str]:
+    """Import names and releases of the kernel packages that this release pins."""
+    found: dict[str, str] = {}
+    for line in importlib.metadata.requires("vllm") or ():
+        pinned = re.match(r"([A-Za-z0-9_.-]+)==([^;\s]+)\s*(;.*extra ==.*)?", line)
+        if pinned and pinned[1] in KERNEL_PACKAGES and not pinned[3]:
+            found.update(dict.fromkeys(KERNEL_PACKAGES[pinned[1]], pinned[2]))
+    return found
+
+
+def cuda_of(torch_version: str) -> str:
+    """The CUDA that this torch release is built for on the public index."""
+    major, minor = (int(part) for part in torch_version.split(".")[:2])
+    return next((cuda for until, cuda in CUDA_OF_TORCH if (major, minor) <= until), NEWEST_CUDA)
+
+
+def vendored_nvml() -> Any:
+    """VLLM's own copy of pynvml, loaded before vLLM: some releases look for their platform while they are imported."""
+    folder = next(p for p in map(Path, sys.path) if (p / "vllm" / "third_party" / "pynvml.py").exists())
+    third_party = folder / "vllm" / "third_party"
+    spec = importlib.util.spec_from_file_location("vllm.third_party.pynvml", third_party / "pynvml.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    package = types.ModuleType("vllm.third_party")
+    package.__path__ = [str(third_party)]
+    package.pynvml = module  # type: ignore[attr-defined]
+    sys.modules.update({"vllm.third_party": package, "vllm.third_party.pynvml": module})
+    spec.loader.exec_module(module)
+    return module
+
+
+def import_engine(device: kit.Device | None) -> None:
+    """Import vLLM once for all scenarios."""
+    from vllm.platforms import current_platform
+
+    if device:
+        for cls in type(current_platform).__mro__:
+            if "device_count" in vars(cls):  # it reads what torch keeps inside
+                setattr(cls, "device_count", classmethod(lambda cls: device.count))  # noqa: B010
+    import vllm.model_executor.models.registry as registry
+
+    if hasattr(registry, "_run_in_subprocess"):
+        registry._run_in_subprocess = lambda ask: ask()
+    import vllm.engine.arg_utils  # noqa: F401
+
+
+# --- one scenario ----------------------------------------------------------------------------------------------
+
+
+def resolve(scenario: dict[str, Any], order: dict[str, Any], device: kit.Device | None) -> None:
+    """Resolve one command line and write down what came out."""
+    folder = Path(order["output"]) / scenario["name"]
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ[OUT] = str(folder)
+    sys.argv = ["vllm", "--model", scenario["model"], *scenario["arguments"]]
+    said: list[str] = []
+    listen(said)
+    try:
+        config = resolved(probe.front_end_parser().parse_args(sys.argv[1:]))
+    except (Exception, SystemExit) as error:
+        write("failure", lambda error=error: {**failure(error), "said": said})
+        return
+    write("arguments", probe.arguments)
+    write("core-0", lambda: core(config))
+    built = build(config) if device else None
+    write("simulation", lambda: simulation(built, said))
+
+
+def build(config: Any) -> Any:
+    """The model without memory, or why this release cannot build it here."""
+    try:
+        return plain(meta_model.facts(config))
+    except Exception as error:
+        return {"unreadable": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+
+
+def listen(said: list[str]) -> None:
+    """Keep what vLLM says about its decisions, each line once."""
+    handle = logging.Logger.handle
+
+    def keep(self: Any, record: Any) -> Any:
+        if record.name.startswith("vllm") and record.levelno >= logging.INFO:
+            with contextlib.suppress(Exception):
+                line = f"{record.levelname} [{record.filename}:{record.lineno}] {record.getMessage()}"
+                if line not in said:
+                    said.append(line)
+        return handle(self, record)
+
+    logging.Logger.handle = keep  # type: ignore[method-assign]
+
+
+def resolved(arguments: Any) -> Any:
+    """What the server makes of its arguments."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.usage.usage_lib import UsageContext
+
+    return AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Why this command line was refused, in vLLM's own words."""
+    last = traceback.format_exception(error)[-1].strip().splitlines()
+    return {"type": type(error).__name__, "message": str(error), "last": last, "trace": traceback.format_exc()}
+
+
+def core(config: Any) -> dict[str, Any]:
+    """What the probe tells of an engine core, as far as the configuration alone decides it."""
+    return {
+        "config": attempt(lambda: config),
+        "variables": attempt(probe.variables),
+        "platform": attempt(lambda: type(sys.modules["vllm.platforms"].current_platform)),
+        "platform_facts": attempt(probe.platform_facts),
+        "runner": probe.runner(config),
+        "versions": attempt(probe.versions),
+    }
+
+
+def simulation(built: Any, said: list[str]) -> dict[str, Any]:
+    """What stood in for the engine and for its machine, what was built, and whose libraries answered."""
+    return {
+        "notes": list(kit.NOTES),
+        "empty_modules": sorted({name for modules in PRETENDED for name in modules.made}),
+        "built": built,
+        "said": said,
+        "libraries": libraries(),
+    }
+
+
+def libraries() -> dict[str, dict[str, str]]:
+    """What the release asks for, and what is installed here instead."""
+    found: dict[str, dict[str, str]] = {}
+    for line in importlib.metadata.requires("vllm") or ():
+        asked, _, marker = line.partition(";")
+        name = re.split(r"[^A-Za-z0-9_.-]", asked, maxsplit=1)[0]
+        if "extra ==" in marker or name in found:
+            continue
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = {"asked": asked[len(name) :].strip(), "answered": importlib.metadata.version(name)}
+    return found
+
+
+if __name__ == "__main__":
+    main()

