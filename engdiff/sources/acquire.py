@@ -16,6 +16,7 @@ from engdiff.environments.listing import list_versions
 from engdiff.environments.managed import planned, provide, where
 from engdiff.environments.recipe import Environment, Recipe
 from engdiff.environments.store import cache_folder
+from engdiff.environments.wheel import NoWheelError
 from engdiff.knowledge.gpus import pretended
 from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
@@ -28,7 +29,7 @@ from engdiff.sources.container import OWN, build_in, place, users_variables
 from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Container, Order, Outcome, Progress
-from engdiff.sources.simulate import Ask, simulate
+from engdiff.sources.simulate import Ask, simulate, simulation_of
 
 TINY = "tiny"
 
@@ -170,13 +171,19 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
             raise errors.UsageError(
                 f"{flag} is of a launch, and /{reference.gpu} starts nothing", "leave one of them out"
             )
-    return simulate(
-        engine,
-        reference.version or engine.known_versions(engine.distributions[0])[0],
-        None if reference.gpu == HERE else pretended(reference.gpu),
-        Ask(_model(wishes), _arguments(wishes, engine), {**_shell(), **_explicit(wishes, progress)}),
-        progress,
-    )
+    simulation_of(engine)
+    device = None if reference.gpu == HERE else pretended(reference.gpu)
+    build = engine.build(look(), "cuda" if device else None)
+    version = reference.version or engine.known_versions(build.distribution)[0]
+    ask = Ask(_model(wishes), _arguments(wishes, engine), {**_shell(), **_explicit(wishes, progress)})
+    if not is_version(version):
+        raise _unknown_version(engine, version, build)
+    try:
+        return simulate(engine, version, device, ask, progress)
+    except (NoSuchRelease, NoWheelError):
+        if version in _releases(engine, build):
+            raise
+        raise _unknown_version(engine, version, build) from None
 
 
 def _shell() -> dict[str, str]:

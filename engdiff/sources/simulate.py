@@ -57,20 +57,26 @@ def simulate(engine: Engine, version: str, device: Pretended | None, ask: Ask, p
 
     Raises EngineFailed with the engine's own words when it refuses the command line.
     """
-    if engine.simulation is None:
-        raise errors.UsageError(
-            f"{engine.title} cannot be simulated: its defaults are not in Python code that runs without it",
-            f"launch it: engdiff capture {engine.name}@{version}",
-        )
-    answering = engine.simulation.answering(version, device, look())
+    simulation = simulation_of(engine)
+    answering = simulation.answering(version, device, look())
     environment = provide(answering.recipe, progress=progress)
     sources = tree(*answering.wheel, progress) if answering.wheel else None
     folder = Path(tempfile.mkdtemp(prefix="engdiff-"))
     try:
-        run = _Run(engine, engine.simulation, version, device, ask, environment, sources, folder)
+        run = _Run(engine, simulation, version, device, ask, environment, sources, folder)
         return run.capture(progress)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def simulation_of(engine: Engine) -> Simulation:
+    """How this engine is simulated. Raises UsageError for one that is not."""
+    if engine.simulation is None:
+        raise errors.UsageError(
+            f"{engine.title} cannot be simulated by this version of engdiff",
+            f"launch it (engdiff capture {engine.name}), or read its log",
+        )
+    return engine.simulation
 
 
 @dataclass(frozen=True)

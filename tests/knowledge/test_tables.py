@@ -22,7 +22,7 @@ from engdiff.knowledge.tables import Change, Knowledge
 from engdiff.knowledge.versions import release
 
 VERSIONS = {
-    "vllm": ("0.12.0", "0.12.0.post2", "0.17.0", "0.20.2", "0.28.0", "0.32.0"),
+    "vllm": ("0.10.0", "0.10.2", "0.11.0", "0.11.2", "0.12.0", "0.12.0.post2", "0.17.0", "0.20.2", "0.28.0", "0.33.0"),
     "sglang": ("0.4.6", "0.4.10.post2", "0.5.4", "0.5.12", "0.5.23"),
     "trtllm": ("0.18.2", "0.21.0", "1.0.0", "1.1.0rc3", "1.2.1", "1.3.0rc5", "1.3.0rc22", "1.4.0rc4"),
     "llamacpp": ("0.2.7", "0.2.14", "2026.4.8672.1", "2026.8.10229", "2026.9.11063", "2026.10.11549"),
@@ -31,7 +31,10 @@ ENGINES = tuple(VERSIONS)
 FILES = [
     path for engine in ENGINES for path in sorted(Path(str(files(f"engdiff.engines.{engine}"))).glob("knowledge/*"))
 ]
-OWN_FACTS = {"memory.formula", "memory.weights", "runner.fallback", "structured_outputs.mask"}
+PART = re.compile(r"\w+_config\.")
+"""A leaf of a part of vLLM's configuration; fields of SGLang's flat arguments have no dot."""
+
+OWN_FACTS = {"memory.formula", "runner.fallback", "structured_outputs.mask"}
 """Keys of facts that are about no canonical setting and no change."""
 
 KINDS = {"default", "behaviour", "renamed", "removed", "added"}
@@ -93,8 +96,8 @@ def test_changes_are_sound(engine: str) -> None:
         if change.kind == "renamed" and change.old_native and change.new_native:
             assert change.old_native != change.new_native, where
         assert re.findall(r"{\w*}", change.pin or "") in ([], ["{old}"]), where
-        canonical = {key for key in change.when if "." in key}  # others are fields of SGLang's flat arguments
-        assert canonical <= set(knowledge(engine).names(VERSIONS[engine][-1])), where
+        named = {key for key in change.when if "." in key and not PART.match(key)}
+        assert named <= set(knowledge(engine).names(VERSIONS[engine][-1])), where
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -102,7 +105,7 @@ def test_facts_are_sound(engine: str) -> None:
     own = {change.key for change in knowledge(engine).changes}
     for fact in knowledge(engine).facts:
         where = f"{fact.key} {fact.since}"
-        assert fact.says[0].isupper(), where
+        assert fact.says[0].isupper() or fact.says[0].isdigit(), where
         assert fact.says.endswith("."), where
         assert fact.source, where
         assert fact.platform in ("any", "cpu", "cuda"), where
@@ -189,6 +192,32 @@ matters = "m"
 source = "s"
 pin = "--b N"
 area = "cosmetic"
+
+[[change]]
+key = "g.h"
+since = "2.0"
+kind = "default"
+new = [1, 2]
+summary = "exact"
+matters = "m"
+source = "s"
+
+[[change]]
+key = "g.h"
+since = "3.0"
+kind = "behaviour"
+summary = "open"
+matters = "m"
+source = "s"
+
+[[change]]
+key = "g.h"
+since = "2.5"
+kind = "behaviour"
+when = { "c.d" = ">1", "p.q" = "none" }
+summary = "two conditions"
+matters = "m"
+source = "s"
 
 [[change]]
 key = "e.f"
@@ -315,6 +344,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Knowledge]:
         ("a.b", ("1.0", "4.0"), "cpu", 0.9, {"c.d": 1}, "four"),
         ("a.b", ("1.0", "4.0"), "cpu", 0.9, {"c.d": 2}, "two"),
         ("a.b", ("3.0", "4.0"), "cpu", 0.9, {}, None),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2], {}, "exact"),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2, 3], {}, "open"),
+        ("g.h", ("2.0", "4.0"), "cpu", [1, 2], {}, "open"),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2], {"c.d": 2}, "two conditions"),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2], {"c.d": 1}, "exact"),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2], {"c.d": "2"}, "exact"),
+        ("g.h", ("1.0", "4.0"), "cpu", [1, 2], {"c.d": 2, "p.q": "fp8"}, "exact"),
         ("x.old", ("1.0", "2.0"), "cuda", 0.9, {}, "two"),
         ("x.new", ("1.0", "2.0"), "cuda", 0.9, {}, "two"),
         ("variables.A_B", ("1.0", "2.0"), "cuda", 0.9, {}, "two"),
@@ -336,7 +372,7 @@ def test_change(
 
 
 def test_parts_of_a_change(made: Knowledge) -> None:
-    two, three, four, moved = made.changes
+    two, three, four, *_, moved = made.changes
     assert (two.pin, two.pin_is_complete, two.extra) == ("--b {old}", True, {"new": 0.9, "env": "A_B"})
     assert (three.pin, three.pin_is_complete, three.platform) == (None, False, "cpu")
     assert (four.pin_is_complete, four.area, four.when) == (False, "cosmetic", {"c.d": 1})
@@ -350,6 +386,13 @@ def test_parts_of_a_change(made: Knowledge) -> None:
         ("*", {"c.d": "none"}, False),
         ("*", {"c.d": None}, False),
         ("*", {}, False),
+        ("none", {"c.d": None}, True),
+        ("none", {}, True),
+        ("none", {"c.d": "fp8"}, False),
+        (">1", {"c.d": 2}, True),
+        (">1", {"c.d": 1}, False),
+        (">1", {"c.d": "2"}, False),
+        (">1", {}, False),
         ("=new", {"c.d": 48}, True),
         ("=new", {"c.d": 47}, False),
         ("=new", {}, False),
@@ -389,7 +432,7 @@ def test_renamed(made: Knowledge, old: str, new: str, renamed: dict[str, str]) -
 
 
 def test_conditions_of_all_changes(made: Knowledge) -> None:
-    assert made.conditions == {"c.d"}
+    assert made.conditions == {"c.d", "p.q"}
 
 
 def test_names(made: Knowledge) -> None:
@@ -498,6 +541,10 @@ def test_an_engine_without_tables_knows_nothing(made: Knowledge) -> None:
     assert nothing.area("a") == "cosmetic"
 
 
+SIZES = [1, 2, 4, *range(8, 256, 8), *range(256, 513, 16)]
+IS_MOE = "parallel_config.is_moe_model"
+LLAMA = {"model_config.hf_config.architectures": ["LlamaForCausalLM"], IS_MOE: False}
+
 # --- real entries, one of each kind -----------------------------------------------------------------------------
 
 
@@ -507,6 +554,17 @@ def test_an_engine_without_tables_knows_nothing(made: Knowledge) -> None:
         ("vllm", "kv.gpu_memory_utilization", ("0.19.1", "0.20.2"), "cuda", 0.92, {}, "0.20.0"),
         ("vllm", "kv.gpu_memory_utilization", ("0.20.0", "0.32.0"), "cuda", 0.92, {}, None),
         ("vllm", "memory.graph_estimate", ("0.19.1", "0.20.0"), "cpu", True, {}, None),
+        ("vllm", "graphs.capture_sizes", ("0.10.2", "0.33.0"), "cuda", SIZES, {}, "0.11.1"),
+        ("vllm", "graphs.capture_sizes", ("0.27.1", "0.28.0"), "cuda", [*SIZES, *range(528, 1025, 16)], {}, "0.28.0"),
+        ("vllm", "graphs.mode", ("0.10.2", "0.11.0"), "cuda", "FULL_AND_PIECEWISE", {}, "0.11.0"),
+        ("vllm", "kv.prefix_hash", ("0.10.0", "0.33.0"), "cuda", "sha256", {}, "0.10.2"),
+        ("vllm", "runner.name", ("0.22.1", "0.32.0"), "cuda", "V2", LLAMA, "0.23.0"),
+        ("vllm", "runner.name", ("0.22.1", "0.32.0"), "cuda", "V2", {**LLAMA, "model.quantization": "fp8"}, "0.24.0"),
+        ("vllm", "runner.name", ("0.24.0", "0.32.0"), "cuda", "V2", {IS_MOE: False}, "0.25.0"),
+        ("vllm", "runner.name", ("0.24.0", "0.32.0"), "cuda", "V2", {IS_MOE: True}, "0.29.0"),
+        ("vllm", "runner.name", ("0.31.0", "0.33.0"), "cuda", "V2", {"speculative.method": "ngram"}, "0.32.0"),
+        ("vllm", "scheduler.async_scheduling", ("0.13.0", "0.16.0"), "cuda", True, {"parallel.pp": 1}, "0.14.0"),
+        ("vllm", "scheduler.async_scheduling", ("0.13.0", "0.16.0"), "cuda", True, {"parallel.pp": 2}, "0.15.0"),
         ("llamacpp", "model.context_total", ("0.2.7", "0.2.8"), "cpu", 0, {}, "0.2.8"),
         ("llamacpp", "model.context_total", ("2026.9.10809", "2026.9.11063"), "cpu", 16384, {"kv.unified": True},
          "2026.9.11063"),

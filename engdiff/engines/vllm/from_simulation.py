@@ -9,7 +9,7 @@ from typing import Any, Literal
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
 from engdiff.engines.vllm import admission, memory, normalize
-from engdiff.schema.capture import Capture, EngineWarning, Graphs, Group, Instance, Pool, Rank, Runner, Term
+from engdiff.schema.capture import Capture, EngineWarning, Graphs, Group, Instance, Pool, Rank, Runner, Setting, Term
 from engdiff.schema.values import Known, Unknown, Value
 
 Tree = dict[str, Any]
@@ -26,7 +26,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
     return base.model_copy(
         update={
             "native": normalize.native(core, arguments),
-            "settings": normalize.settings(observed, core, arguments, []),
+            "settings": _settings(normalize.settings(observed, core, arguments, []), built),
             "instances": (Instance(processes=(), ranks=(_rank(core, built),)),) if core else (),
             "runner": _runner(core, built, said),
             "admission": admission.rule(core),
@@ -34,6 +34,27 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "notes": (*base.notes, *_notes(simulation)),
         }
     )
+
+
+LATER = {
+    "kv.layout": "from 0.30 on the engine core settles it from what its workers report",
+    "kv.gpu_memory_utilization": "on a CPU the worker resolves its share of the NUMA node when it starts",
+}
+"""Settings that a boot may change after the configuration was resolved (vllm/v1/engine/core.py 0.30.0, 0.32.0;
+vllm/v1/worker/cpu_worker.py 0.32.0)."""
+
+
+def _settings(found: dict[str, Setting], built: Tree) -> dict[str, Setting]:
+    """With the block size that the platform settled on once the model was built, and what a boot may still change."""
+    settled = {
+        key: one.model_copy(update={"because": LATER[key]}) if key in LATER and one.origin != "user" else one
+        for key, one in found.items()
+    }
+    size, block = built.get("block_size"), settled.get("kv.block_size")
+    if size is not None and block is not None:
+        where = "cache_config.block_size, once the model was built"
+        settled["kv.block_size"] = block.model_copy(update={"effective": exact(size, "probe", where)})
+    return settled
 
 
 def _warnings(said: list[str]) -> Iterator[EngineWarning]:

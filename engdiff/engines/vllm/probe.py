@@ -88,11 +88,8 @@ def arguments() -> Any:
 
 
 def front_end_parser() -> Any:
-    """VLLM's own parser: its class lay elsewhere up to 0.11, the module that builds it moved in 0.29 and in 0.33."""
-    try:
-        from vllm.utils.argparse_utils import FlexibleArgumentParser
-    except ImportError:
-        from vllm.utils import FlexibleArgumentParser
+    """VLLM's own parser; the module that builds it moved in 0.29 and in 0.33."""
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     try:
         from vllm.entrypoints.common.cli_args import make_arg_parser

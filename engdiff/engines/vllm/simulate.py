@@ -209,6 +209,19 @@ def import_engine(device: kit.Device | None) -> None:
         registry._run_in_subprocess = lambda ask: ask()
     import vllm.engine.arg_utils  # noqa: F401
 
+    find_parser()
+
+
+def find_parser() -> None:
+    """The class of the server's parser where the probe looks for it: up to 0.11 it lay in the package above."""
+    place = "vllm.utils.argparse_utils"
+    if importlib.util.find_spec(place) is None:
+        import vllm.utils
+
+        module = types.ModuleType(place)
+        module.FlexibleArgumentParser = vllm.utils.FlexibleArgumentParser  # type: ignore[attr-defined]
+        sys.modules[place] = module
+
 
 # --- one scenario ----------------------------------------------------------------------------------------------
 
