@@ -588,6 +588,31 @@ def test_real_changes(
     assert (change.since if change else None) == since
 
 
+@pytest.mark.parametrize(
+    ("engine", "key", "version", "words"),
+    [
+        ("vllm", "lora.max_loras", "0.33.0", "1 by default"),
+        ("vllm", "structured_outputs.mask", "0.10.0", "engine core"),
+        ("vllm", "structured_outputs.mask", "0.11.0", "adds to the step"),
+        ("vllm", "structured_outputs.mask", "0.11.1", "costs no time"),
+        ("vllm", "runner.fallback", "0.31.0", "drafts by ngram"),
+        ("vllm", "scheduler.async_scheduling", "0.33.0", "on the V1 runner alone"),
+        ("vllm", "kv.size_tokens", "0.20.0", "Blocks divided by KV groups"),
+        ("sglang", "structured_outputs.mask", "0.5.23", "scheduler process"),
+        ("sglang", "kv.gpu_memory_utilization", "0.5.20", "0.684"),
+        ("trtllm", "scheduler.capacity_policy", "1.3.0", "forces MAX_UTILIZATION"),
+    ],
+)
+def test_real_facts(engine: str, key: str, version: str, words: str) -> None:
+    said = [fact.says for fact in knowledge(engine).facts if fact.key == key and fact.holds_at(version)]
+    assert any(words in text for text in said)
+
+
+def test_what_a_later_release_mended_is_said_of_the_earlier_ones_alone() -> None:
+    ngram = [f for f in knowledge("vllm").facts if f.key == "runner.fallback" and "drafts by ngram" in f.says]
+    assert not any(fact.holds_at("0.32.0") for fact in ngram)
+
+
 # --- properties -------------------------------------------------------------------------------------------------
 
 PATHS = st.lists(st.sampled_from(["a", "b", "c", "port", "sampling", "cache_config", "x"]), max_size=4).map(".".join)

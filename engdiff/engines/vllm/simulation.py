@@ -20,7 +20,7 @@ from engdiff.schema.capture import Capture
 FIRST = "0.10.0"
 """The first release with the V1 engine for everything that its configuration decides."""
 
-LIBRARIES_OF = (("0.19.1", "0.12.0.post2"), ("0.22.1", "0.20.2"))
+LIBRARIES_OF = (("0.19.1", "0.12.0.post2"), ("0.23.0", "0.20.2"))
 """Up to a release: the CPU package whose libraries answer. A release needs libraries of its age, not its own kernels,
 which are stood in for; so disk holds three environments instead of thirty."""
 
