@@ -6,9 +6,11 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from engdiff.engines.contract import LaunchRequest
+from engdiff.engines.contract import LaunchRequest, Observed
 from engdiff.engines.probe_kit import OUT
 from engdiff.knowledge.gpus import Pretended
+from engdiff.schema.capture import Phase
+from engdiff.schema.values import Known, Unknown, Value
 from engdiff.units import GIB
 
 LIBRARIES = (
@@ -90,6 +92,14 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
 def beginning(variables: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
     """Those variables whose names begin so."""
     return {name: value for name, value in variables.items() if name.startswith(prefixes)}
+
+
+def whole_boot(observed: Observed) -> Phase:
+    """From the start to the first answer, as engdiff measured it."""
+    total: Value = Unknown(because="the server did not come up")
+    if observed.ready_at is not None:
+        total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
+    return Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above")
 
 
 def pretended_device(device: Pretended | None) -> dict[str, object] | None:

@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
+from engdiff.engines.probed import known, tree
+from engdiff.engines.processes import Role, processes
 from engdiff.engines.sglang import admission, from_log, held, http, layered, log
+from engdiff.engines.starting import whole_boot
 from engdiff.logs.launched import launched
-from engdiff.process.supervise import ProcessFact
-from engdiff.schema.capture import Capture, Instance, Phase, Process, Runner, Setting, Step
-from engdiff.schema.values import Known, Unknown, Value
+from engdiff.schema.capture import Capture, Instance, Runner, Setting
 
 Tree = Mapping[str, Any]
 
@@ -22,7 +23,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
     said = launched(observed.log, log.FORMAT)
     told = from_log.capture(said, base)
     answered = http.capture({name: body for name, body in observed.endpoints.items() if body}, base)
-    arguments, schedulers = _tree(observed.probe.get("arguments")), held.schedulers(observed.probe)
+    arguments, schedulers = tree(observed.probe.get("arguments")), held.schedulers(observed.probe)
     settings = _settings(observed, arguments, schedulers) or told.settings
     return base.model_copy(
         update={
@@ -31,16 +32,12 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "instances": _instances(observed, told, schedulers, settings),
             "runner": _runner(told, schedulers),
             "admission": admission.rule(),
-            "boot": (*(told.boot or answered.boot), _whole_boot(observed)),
+            "boot": (*(told.boot or answered.boot), whole_boot(observed)),
             "warnings": tuple(said.warnings),
             "run_summary": answered.run_summary,
             "notes": (*base.notes, *_notes(observed, schedulers)),
         }
     )
-
-
-def _tree(value: JsonValue) -> Tree:
-    return value if isinstance(value, dict) and "unreadable" not in value else {}
 
 
 def _notes(observed: Observed, schedulers: Sequence[Tree]) -> tuple[str, ...]:
@@ -103,10 +100,10 @@ def _instances(
         for index, tree in enumerate(schedulers)
     )
     role = told.instances[0].role if told.instances else "serve"
-    return (Instance(role=role, processes=_processes(observed.processes), ranks=made or ranks),)
+    return (Instance(role=role, processes=processes(observed.processes, ROLES), ranks=made or ranks),)
 
 
-ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
+ROLES: tuple[Role, ...] = (
     ("sglang::scheduler", "scheduler", ("schedule", "execute")),
     ("sglang::detokenizer", "detokenizer", ("detokenise",)),
     ("sglang::data_parallel", "data-parallel controller", ()),
@@ -115,26 +112,6 @@ ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
     ("resource_tracker", "resource tracker", ()),
 )
 """Which process owns which step, by its title (``setproctitle`` in managers/*.py, 0.4.6-0.5.23)."""
-
-
-def _processes(facts: Sequence[ProcessFact]) -> tuple[Process, ...]:
-    named = {fact.pid: _role(fact) for fact in facts}
-    return tuple(
-        Process(
-            name=named[fact.pid][0],
-            parent=named[fact.parent_pid][0] if fact.parent_pid in named else None,
-            threads=Known(value=fact.threads, basis="measured"),
-            steps=named[fact.pid][1],
-        )
-        for fact in facts
-    )
-
-
-def _role(fact: ProcessFact) -> tuple[str, tuple[Step, ...]]:
-    for mark, name, steps in ROLES:
-        if mark in fact.title or mark in " ".join(fact.command):
-            return name, steps
-    return fact.name, ()
 
 
 # --- runner and boot --------------------------------------------------------------------------------------------
@@ -147,16 +124,9 @@ def _runner(told: Capture, schedulers: Sequence[Tree]) -> Runner:
     name = first.get("runner_class")
     return told.runner.model_copy(
         update={
-            "name": held.known(name.rsplit(".", 1)[-1], f"type(model_runner): {name}")
+            "name": known(name.rsplit(".", 1)[-1], f"type(model_runner): {name}")
             if isinstance(name, str)
             else told.runner.name,
             "attention_backend": held.attention(first) or told.runner.attention_backend,
         }
     )
-
-
-def _whole_boot(observed: Observed) -> Phase:
-    total: Value = Unknown(because="the server did not come up")
-    if observed.ready_at is not None:
-        total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
-    return Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above")

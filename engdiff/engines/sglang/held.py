@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from engdiff.engines.layers import exact
+from engdiff.engines.probed import known
 from engdiff.engines.sglang import normalize
 from engdiff.schema.capture import Factor, Graphs, Group, Pool, Rank, Term
 from engdiff.schema.values import Evidence, Known, Unknown, Value, number
@@ -21,11 +21,6 @@ def schedulers(probe: Mapping[str, JsonValue]) -> list[Tree]:
     """What each scheduler wrote, in the order of their ranks; those that could not be read are left out."""
     found = [v for k, v in sorted(probe.items()) if k.startswith("scheduler-") and isinstance(v, dict)]
     return [tree for tree in found if "unreadable" not in tree]
-
-
-def known(value: object, where: str) -> Known | None:
-    """A value of the probe; ``None`` for what it does not hold or could not read."""
-    return None if value is None or isinstance(value, dict) else exact(value, "probe", where)  # type: ignore[arg-type]
 
 
 # --- settings ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
 from engdiff.engines.probe_kit import OUT
+from engdiff.engines.probed import tree
 from engdiff.engines.trtllm import from_launch, plugin, record, seen
 from engdiff.engines.trtllm.launch import SCRIPT
 from engdiff.engines.trtllm.releases import DISTRIBUTION
@@ -33,7 +34,7 @@ class TrtLlmProbe:
 
     def capture(self, files: Mapping[str, JsonValue], base: Capture) -> Capture:
         """As of a launch, without processes, log and endpoints."""
-        asked = seen.tree(files.get(plugin.ARGUMENTS))
+        asked = tree(files.get(plugin.ARGUMENTS))
         version = seen.engine_version(files)
         words = tuple(str(word) for word in asked.get("argv") or ()) if asked.get("front") == SCRIPT else ()
         model = asked["model"] if isinstance(asked.get("model"), str) else ""

@@ -13,11 +13,13 @@ from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
+from engdiff.engines.probed import Tree, tree
+from engdiff.engines.processes import Role, processes
+from engdiff.engines.starting import whole_boot
 from engdiff.engines.trtllm import admission, from_log, http, log, plugin, three_layers, worker
-from engdiff.engines.trtllm.seen import SERVE, Seen, Tree, look, tree
-from engdiff.process.supervise import ProcessFact
-from engdiff.schema.capture import Capture, Identity, Instance, Phase, Process, Runner, Setting, Step
-from engdiff.schema.values import Known, Unknown, Value
+from engdiff.engines.trtllm.seen import SERVE, Seen, look
+from engdiff.schema.capture import Capture, Identity, Instance, Runner, Setting
+from engdiff.schema.values import Known, Value
 
 
 def capture(observed: Observed, base: Capture) -> Capture:
@@ -35,7 +37,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "instances": _instances(observed, stated, seen, settings),
             "runner": _runner(stated, seen, settings),
             "admission": admission.rule(settings.get(three_layers.POLICY)),
-            "boot": (*stated.boot, _boot(observed)),
+            "boot": (*stated.boot, whole_boot(observed)),
             "warnings": tuple(start.warnings),
             "run_summary": http.capture(answers, base).run_summary if answers else base.run_summary,
             "notes": (*stated.notes, *_unread(observed, seen), *notes, *_metrics_notes(observed)),
@@ -83,11 +85,11 @@ def _instances(
     logged = stated.instances[0].ranks if stated.instances else ()
     longest = settings["model.max_model_len"].final if "model.max_model_len" in settings else None
     ranks = worker.ranks(seen.workers, logged, longest) if seen.workers else logged
-    processes = _processes(observed.processes)
-    return (Instance(processes=processes, ranks=ranks),) if ranks or processes else ()
+    running = processes(observed.processes, ROLES)
+    return (Instance(processes=running, ranks=ranks),) if ranks or running else ()
 
 
-ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
+ROLES: tuple[Role, ...] = (
     ("mpi4py", "worker", ("schedule", "execute")),
     ("tensorrt_llm.executor", "worker", ("schedule", "execute")),
     ("orted", "MPI daemon", ()),
@@ -98,24 +100,6 @@ ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
     ("tensorrt_llm.commands.serve", "front end", ("http", "tokenise", "detokenise")),
 )
 """Which process owns which step, by its words (tensorrt_llm/llmapi/mpi_session.py: mpi4py starts the workers)."""
-
-
-def _processes(facts: tuple[ProcessFact, ...]) -> tuple[Process, ...]:
-    named = {fact.pid: _role(fact) for fact in facts}
-    return tuple(
-        Process(
-            name=named[fact.pid][0],
-            parent=named[fact.parent_pid][0] if fact.parent_pid in named else None,
-            threads=Known(value=fact.threads, basis="measured"),
-            steps=named[fact.pid][1],
-        )
-        for fact in facts
-    )
-
-
-def _role(fact: ProcessFact) -> tuple[str, tuple[Step, ...]]:
-    command = " ".join(fact.command)
-    return next(((name, steps) for mark, name, steps in ROLES if mark in command), (fact.name, ()))
 
 
 # --- runner, boot, notes ----------------------------------------------------------------------------------------
@@ -129,13 +113,6 @@ def _runner(stated: Capture, seen: Seen, settings: Mapping[str, Setting]) -> Run
     return stated.runner.model_copy(
         update={"name": exact("PyTorch", "probe", "PyExecutor is of this back end"), "attention_backend": attention}
     )
-
-
-def _boot(observed: Observed) -> Phase:
-    total: Value = Unknown(because="the server did not come up")
-    if observed.ready_at is not None:
-        total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
-    return Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above")
 
 
 def _unread(observed: Observed, seen: Seen) -> Iterator[str]:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
+from engdiff.engines.probed import Tree, tree
 from engdiff.engines.trtllm import plugin, words, yaml_config
 from engdiff.engines.trtllm.words import Written
 from engdiff.engines.trtllm.yaml_config import YamlFile
 
-Tree = dict[str, Any]
-
 SERVE = "trtllm-serve"
 """The front end that takes words; every other one is a script of the user's own."""
-
-
-def tree(value: JsonValue | None) -> Tree:
-    """A probe's answer as a tree; empty when it is missing or unreadable."""
-    return value if isinstance(value, dict) and "unreadable" not in value else {}
 
 
 def engine_version(files: Mapping[str, JsonValue]) -> str | None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from engdiff.engines.layers import MISSING, same, settle
+from engdiff.engines.probed import tree
 from engdiff.engines.trtllm import admission, normalize, words, worker, yaml_config
 from engdiff.engines.trtllm.normalize import Source
-from engdiff.engines.trtllm.seen import Seen, tree
+from engdiff.engines.trtllm.seen import Seen
 from engdiff.engines.trtllm.yaml_config import Meeting
 from engdiff.schema.capture import Capture, Setting
 from engdiff.schema.values import Evidence, Known, Unknown, number, plain

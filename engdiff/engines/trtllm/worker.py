@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from engdiff.engines.layers import exact
+from engdiff.engines.probed import known
 from engdiff.engines.trtllm.normalize import DECODE
 from engdiff.schema.capture import Device, Graphs, Pool, Rank, Term
 from engdiff.schema.values import Evidence, Known, Unknown, Value, number
@@ -54,9 +54,7 @@ def effective(workers: Sequence[Tree]) -> dict[str, Known]:
 
 def _known(value: object, where: str) -> Known | None:
     """A value as the worker has it, citing the name of the probe's table; ``None`` when it could not be read."""
-    if value is None or isinstance(value, dict):
-        return None
-    return exact(value, "probe", f"worker: {where}")  # type: ignore[arg-type]
+    return known(value, f"worker: {where}")
 
 
 def _last_name(value: object) -> str | None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
+from engdiff.engines.probed import Tree, tree
 from engdiff.engines.vllm import admission, memory, normalize
-from engdiff.schema.capture import Capture, EngineWarning, Graphs, Group, Instance, Pool, Rank, Runner, Setting, Term
+from engdiff.engines.vllm.normalize import value_of
+from engdiff.schema.capture import Capture, EngineWarning, Graphs, Instance, Pool, Rank, Runner, Setting, Term
 from engdiff.schema.values import Known, Unknown, Value
-
-Tree = dict[str, Any]
 
 NEEDS_DEVICE = Unknown(because="it is measured on the device, and this one is not there")
 
 
 def capture(observed: Observed, base: Capture) -> Capture:
     """``base`` with everything that the configuration decides, and nothing that a device would have to measure."""
-    core, arguments = normalize.tree(observed.probe.get("core-0")), normalize.tree(observed.probe.get("arguments"))
-    simulation = normalize.tree(observed.probe.get("simulation"))
-    built = normalize.tree(simulation.get("built"))
+    core, arguments = tree(observed.probe.get("core-0")), tree(observed.probe.get("arguments"))
+    simulation = tree(observed.probe.get("simulation"))
+    built = tree(simulation.get("built"))
     said = [line for line in simulation.get("said") or () if isinstance(line, str)]
     return base.model_copy(
         update={
@@ -88,7 +88,7 @@ def _ledger(built: Tree) -> tuple[Term, ...]:
 
 
 def _pools(built: Tree) -> tuple[Pool, ...]:
-    groups = tuple(_group(one) for one in built.get("groups") or ())
+    groups = tuple(memory.group_of(one, "engine rule") for one in built.get("groups") or ())
     if not groups:
         return ()
     return (
@@ -96,7 +96,7 @@ def _pools(built: Tree) -> tuple[Pool, ...]:
             name="KV cache",
             bytes=NEEDS_DEVICE,
             blocks=NEEDS_DEVICE,
-            block_tokens=_known(built.get("block_size"), "cache_config.block_size"),
+            block_tokens=value_of(built.get("block_size"), "cache_config.block_size"),
             tokens=NEEDS_DEVICE,
             max_concurrency=NEEDS_DEVICE,
             concurrency_at_tokens=NEEDS_DEVICE,
@@ -105,34 +105,16 @@ def _pools(built: Tree) -> tuple[Pool, ...]:
     )
 
 
-def _group(one: Tree) -> Group:
-    layers, page = one["layers"], one["page_size_bytes"]
-    where = f"{one['spec']}.page_size_bytes"
-    return Group(
-        kind=memory.KINDS.get(one["spec"], "other"),  # type: ignore[arg-type]
-        layers=_known(layers, "static_forward_context"),
-        block_tokens=_known(one["block_size"], f"{one['spec']}.block_size"),
-        bytes_per_block=memory.known(layers * page, f"{where} x layers", "engine rule"),
-        detail={"spec": one["spec"], "sliding_window": one.get("sliding_window")},
-    )
-
-
 def _graphs(core: Tree) -> Graphs:
     compilation = (core.get("config") or {}).get("compilation_config") or {}
     return Graphs(
-        mode=_known(compilation.get("cudagraph_mode"), "compilation_config.cudagraph_mode"),
-        sizes=_known(compilation.get("cudagraph_capture_sizes"), "compilation_config.cudagraph_capture_sizes"),
+        mode=value_of(compilation.get("cudagraph_mode"), "compilation_config.cudagraph_mode"),
+        sizes=value_of(compilation.get("cudagraph_capture_sizes"), "compilation_config.cudagraph_capture_sizes"),
         prefill_sizes=normalize.ONE_LIST,
         captured=NEEDS_DEVICE,
         bytes=NEEDS_DEVICE,
         seconds=NEEDS_DEVICE,
     )
-
-
-def _known(value: object, where: str) -> Value:
-    if value is None or isinstance(value, dict):
-        return Unknown(because=f"this version does not report {where}")
-    return exact(value, "probe", where)  # type: ignore[arg-type]
 
 
 CANDIDATES = re.compile(r"attention backend out of potential backends: [\[(](.*?)[\])]")
@@ -155,7 +137,7 @@ def _runner(core: Tree, built: Tree, said: list[str]) -> Runner:
         if isinstance(use, bool)
         else _opt_in(core),
         because=normalize.unsupported(core),
-        attention_backend=_known(backends, "static_forward_context[].attn_backend"),
+        attention_backend=value_of(backends, "static_forward_context[].attn_backend"),
         candidates=_candidates(said),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Group, Pool, Term
-from engdiff.schema.values import REPEAT_RELATIVE, Evidence, Known, Unknown, Value, number
+from engdiff.schema.values import REPEAT_RELATIVE, Basis, Evidence, Known, Unknown, Value, number
 
 Tree = dict[str, Any]
 
@@ -225,7 +225,7 @@ def pool(core: Tree, terms: tuple[Term, ...]) -> tuple[Pool, ...]:
     longest = (config.get("model_config") or {}).get("max_model_len")
     basis = "measured" if _asked_bytes(core) is None else "exact"
     concurrency = known(kv.get("max_concurrency"), "get_max_concurrency_for_kv_cache_config", basis)
-    groups = tuple(_group(g) for g in kv.get("groups") or () if isinstance(g, dict) and "spec" in g)
+    groups = tuple(group_of(g) for g in kv.get("groups") or () if isinstance(g, dict) and "spec" in g)
     blocks = [size for g in groups if (size := number(g.block_tokens)) is not None]
     return (
         Pool(
@@ -271,11 +271,14 @@ def _tokens(concurrency: Value, longest: object) -> Value:
     return Unknown(because="maximum concurrency is not known")
 
 
-def _group(group: Tree) -> Group:
+def group_of(group: Tree, basis: Basis = "exact") -> Group:
+    """Layers that share a block table, with the bytes of a block of all of them; ``basis`` is that of the bytes."""
     page, layers = group.get("page_size_bytes"), group.get("layers")
     per_block: Value = Unknown(because="page size or layers are not reported")
     if isinstance(page, int) and isinstance(layers, int):
-        per_block = Known(value=page * layers, evidence=Evidence(source="probe", where="page_size_bytes x layers"))
+        per_block = Known(
+            value=page * layers, basis=basis, evidence=Evidence(source="probe", where="page_size_bytes x layers")
+        )
     return Group(
         kind=KINDS.get(str(group["spec"]), "other"),  # type: ignore[arg-type]
         layers=known(layers, "len(layer_names)", "exact"),

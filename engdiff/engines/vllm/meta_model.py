@@ -193,7 +193,7 @@ def groups(specs: dict[str, Any]) -> list[dict[str, Any]]:
                 "layers": 0,
                 "block_size": spec.block_size,
                 "page_size_bytes": spec.page_size_bytes,
-                "sliding_window": window,
+                "fields": {"sliding_window": window},
             },
         )
         group["layers"] += 1

@@ -10,6 +10,9 @@ from pydantic import JsonValue
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import MISSING, exact, lookup, settle
+from engdiff.engines.probed import Tree, known, tree
+from engdiff.engines.processes import Role, processes
+from engdiff.engines.starting import whole_boot
 from engdiff.engines.vllm import admission, from_log, log, memory
 from engdiff.knowledge.tables import Knowledge, Names
 from engdiff.logs.starts import Start
@@ -20,8 +23,6 @@ from engdiff.schema.values import Evidence, Known, Unknown, Value
 from engdiff.units import GIB
 
 KNOWLEDGE = Knowledge("engdiff.engines.vllm")
-
-Tree = dict[str, Any]
 
 
 def capture(observed: Observed, base: Capture) -> Capture:
@@ -43,11 +44,6 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "notes": (*base.notes, *_notes(observed)),
         }
     )
-
-
-def tree(value: JsonValue) -> Tree:
-    """The probe's answer as a tree; empty when it is missing or unreadable."""
-    return value if isinstance(value, dict) and "unreadable" not in value else {}
 
 
 def _notes(observed: Observed) -> tuple[str, ...]:
@@ -190,22 +186,18 @@ def _effective(core: Tree, workers: list[Tree]) -> dict[str, Known]:
     """What scheduler and workers really hold."""
     scheduling, share = core.get("scheduling") or {}, (core.get("kv") or {}).get("utilisation")
     found = {
-        "kv.gpu_memory_utilization": _known(share, "CacheConfig.resolved_gpu_memory_utilization"),
+        "kv.gpu_memory_utilization": known(share, "CacheConfig.resolved_gpu_memory_utilization"),
         "scheduler.max_num_seqs": _scheduling(scheduling, "max_num_running_reqs"),
         "scheduler.max_num_batched_tokens": _scheduling(scheduling, "max_num_scheduled_tokens"),
-        "scheduler.class": _known(_clean(core.get("scheduler_class")), "type(EngineCore.scheduler)"),
-        "parallel.worker_class": _known(_clean(workers[0].get("class")), "type(worker)") if workers else None,
-        "kernels.attention_backend": _known(_backends(workers), "attn_groups[].backend") if workers else None,
+        "scheduler.class": known(_clean(core.get("scheduler_class")), "type(EngineCore.scheduler)"),
+        "parallel.worker_class": known(_clean(workers[0].get("class")), "type(worker)") if workers else None,
+        "kernels.attention_backend": known(_backends(workers), "attn_groups[].backend") if workers else None,
     }
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _scheduling(scheduling: Tree, name: str) -> Known | None:
-    return _known(scheduling.get(name), f"Scheduler.{name}")
-
-
-def _known(value: object, where: str) -> Known | None:
-    return None if value is None or isinstance(value, dict) else exact(value, "probe", where)  # type: ignore[arg-type]
+    return known(scheduling.get(name), f"Scheduler.{name}")
 
 
 def _backends(workers: Iterable[Tree]) -> str | None:
@@ -248,17 +240,18 @@ def _graphs(core: Tree, worker: Tree, said: Start) -> Graphs:
     nothing = Unknown(because="no graph was captured")
     captured = said.last_of("graphs")
     return Graphs(
-        mode=_value(mode, "compilation_config.cudagraph_mode"),
-        sizes=_value(sizes, "compilation_config.cudagraph_capture_sizes"),
+        mode=value_of(mode, "compilation_config.cudagraph_mode"),
+        sizes=value_of(sizes, "compilation_config.cudagraph_capture_sizes"),
         prefill_sizes=ONE_LIST,
-        captured=_value(worker.get("captured"), "compilation_counter.num_cudagraph_captured"),
+        captured=value_of(worker.get("captured"), "compilation_counter.num_cudagraph_captured"),
         bytes=_from_log(captured, "graphs_gib", GIB) or nothing,
         seconds=_from_log(captured, "capture_seconds", 1) or nothing,
     )
 
 
-def _value(value: object, where: str) -> Value:
-    return _known(value, where) or Unknown(because=f"this version does not report {where}")
+def value_of(value: object, where: str) -> Value:
+    """A value of the probe, or that this version does not report it."""
+    return known(value, where) or Unknown(because=f"this version does not report {where}")
 
 
 def _from_log(statement: Statement | None, group: str, unit: int) -> Known | None:
@@ -274,7 +267,7 @@ def _from_log(statement: Statement | None, group: str, unit: int) -> Known | Non
 
 FRONT_END: tuple[Step, ...] = ("http", "tokenise", "detokenise")
 
-ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
+ROLES: tuple[Role, ...] = (
     ("api_server", "front end", FRONT_END),
     ("ApiServer", "front end", FRONT_END),
     ("EngineCore", "engine core", ("schedule",)),
@@ -285,30 +278,12 @@ ROLES: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
 
 
 def _processes(facts: tuple[ProcessFact, ...]) -> tuple[Process, ...]:
-    named = {fact.pid: _role(fact) for fact in facts}
-    cores_execute = not any(name == "worker" for name, _ in named.values())
-    out = []
-    for fact in facts:
-        name, steps = named[fact.pid]
-        if name == "engine core" and cores_execute:
-            steps = ("schedule", "execute")
-        parent = named.get(fact.parent_pid)
-        out.append(
-            Process(
-                name=name,
-                parent=parent[0] if parent else None,
-                threads=Known(value=fact.threads, basis="measured"),
-                steps=steps,
-            )
-        )
-    return tuple(out)
-
-
-def _role(fact: ProcessFact) -> tuple[str, tuple[Step, ...]]:
-    for mark, name, steps in ROLES:
-        if mark in fact.title or mark in " ".join(fact.command):
-            return name, steps
-    return fact.name, ()
+    """Without workers of its own an engine core executes as well."""
+    found = processes(facts, ROLES)
+    if any(one.name == "worker" for one in found):
+        return found
+    both: tuple[Step, ...] = ("schedule", "execute")
+    return tuple(one.model_copy(update={"steps": both}) if one.name == "engine core" else one for one in found)
 
 
 # --- runner and boot --------------------------------------------------------------------------------------------
@@ -324,7 +299,7 @@ def _runner(core: Tree, workers: list[Tree], said: Start) -> Runner:
         if cls
         else Unknown(because="no worker was up to be asked"),
         because=_runner_reason(core, said),
-        attention_backend=_known(_backends(workers), "attn_groups[].backend")
+        attention_backend=known(_backends(workers), "attn_groups[].backend")
         or Unknown(because="no worker was up to be asked"),
         candidates=Unknown(because="this version does not say which backends it considered"),
     )
@@ -353,10 +328,4 @@ def _boot(observed: Observed, said: Start) -> tuple[Phase, ...]:
     for name, (statement, group) in from_log.TIMED.items():
         if seconds := _from_log(said.last_of(statement), group, 1):
             phases.append(Phase(name=name, seconds=seconds, meaning="as vLLM times it"))
-    total: Value = Unknown(because="the server did not come up")
-    if observed.ready_at is not None:
-        total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
-    return (
-        *phases,
-        Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above"),
-    )
+    return (*phases, whole_boot(observed))

@@ -95,7 +95,13 @@ BUILT = {
     "weights": {"bytes": 16_094_077_440},
     "block_size": 16,
     "groups": [
-        {"spec": "FullAttentionSpec", "layers": 32, "block_size": 16, "page_size_bytes": 65536, "sliding_window": None}
+        {
+            "spec": "FullAttentionSpec",
+            "layers": 32,
+            "block_size": 16,
+            "page_size_bytes": 65536,
+            "fields": {"sliding_window": None},
+        }
     ],
     "backends": ["FLASH_ATTN"],
 }
