@@ -198,6 +198,23 @@ def class_of(value: object) -> str | None:
     return None if value is None else qualified(type(value))
 
 
+# --- tensors ---------------------------------------------------------------------------------------------------
+
+
+def tensors(found: Iterable[Any]) -> dict[str, Any]:
+    """Bytes and count of the elements of torch's tensors, each once, and bytes by element type."""
+    distinct = {tensor.data_ptr() or id(tensor): tensor for tensor in found}
+    by_type: dict[str, int] = {}
+    for tensor in distinct.values():
+        kind = str(tensor.dtype).removeprefix("torch.")
+        by_type[kind] = by_type.get(kind, 0) + tensor.numel() * tensor.element_size()
+    return {
+        "bytes": sum(by_type.values()),
+        "count": sum(tensor.numel() for tensor in distinct.values()),
+        "by_type": by_type,
+    }
+
+
 # --- modules that are not imported yet -------------------------------------------------------------------------
 
 

@@ -304,5 +304,11 @@ class Capture(Frozen):
     simulated: Simulated | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def first_pool(self) -> Pool | None:
+        """The first pool of the first rank that has one: ranks of one instance size theirs alike."""
+        firsts = (rank for instance in self.instances for rank in instance.ranks[:1])
+        return next((pool for rank in firsts for pool in rank.pools), None)
+
 
 __all__ = ["CAPTURE_SCHEMA", "Capture", "Evidence", "Known", "Unknown", "Value"]

@@ -13,7 +13,7 @@ from engdiff.engines.layers import MISSING, lookup
 from engdiff.engines.sglang.normalize import HICACHE_UNIT, KNOWLEDGE, NAMINGS
 from engdiff.knowledge.tables import Names
 from engdiff.knowledge.versions import is_version
-from engdiff.schema.capture import Capture, Pool
+from engdiff.schema.capture import Capture
 from engdiff.schema.values import number, plain
 
 ROOT = "server_args."
@@ -153,8 +153,7 @@ def _pool(old: Capture, new: Capture) -> Words | None:
 
 
 def _tokens(capture: Capture) -> int | None:
-    pools: list[Pool] = [pool for instance in capture.instances for rank in instance.ranks[:1] for pool in rank.pools]
-    tokens = number(pools[0].tokens) if pools else None
+    tokens = number(capture.first_pool.tokens) if capture.first_pool else None
     return int(tokens) if tokens else None
 
 

@@ -30,6 +30,7 @@ if find_spec("engdiff_probe_kit"):
         flags_of,
         hidden,
         plain,
+        tensors,
         without_secrets,
         write,
     )
@@ -45,6 +46,7 @@ else:
         flags_of,
         hidden,
         plain,
+        tensors,
         without_secrets,
         write,
     )
@@ -437,14 +439,9 @@ def pool_bytes(pool: Any) -> int | None:
     return int(sum(said)) if isinstance(said, tuple) else int(said)
 
 
-def weights(runner: Any) -> dict[str, Any]:
+def weights(runner: Any) -> Any:
     """Bytes and count of the parameters that this rank holds, and their element types."""
-    seen = {p.data_ptr() or id(p): p for p in runner.model.parameters()}
-    by_type: dict[str, int] = {}
-    for parameter in seen.values():
-        kind = str(parameter.dtype).removeprefix("torch.")
-        by_type[kind] = by_type.get(kind, 0) + parameter.numel() * parameter.element_size()
-    return {"bytes": sum(by_type.values()), "count": sum(p.numel() for p in seen.values()), "by_type": by_type}
+    return tensors(runner.model.parameters())
 
 
 def variables() -> dict[str, Any]:

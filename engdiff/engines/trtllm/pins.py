@@ -86,8 +86,7 @@ def _policy(old: Capture, new: Capture, version: str) -> Pin | None:
 
 def _pool(old: Capture, version: str) -> Pin | None:
     """The pool's size set outright, in bytes of one rank."""
-    pools = [pool for instance in old.instances for rank in instance.ranks[:1] for pool in rank.pools[:1]]
-    size = number(pools[0].bytes) if pools else None
+    size = number(old.first_pool.bytes) if old.first_pool else None
     arg = KNOWLEDGE.names(version)["kv.configured_bytes"].arg
     return _line(POOL_FIELD, int(size), version) if size and arg else None
 

@@ -14,8 +14,10 @@ from typing import Any
 
 if find_spec("engdiff_pretend_kit"):
     import engdiff_pretend_kit as kit
+    from engdiff_probe_kit import tensors
 else:
     from engdiff.engines import pretend_kit as kit
+    from engdiff.engines.probe_kit import tensors
 
 
 def facts(config: Any) -> dict[str, Any]:
@@ -144,18 +146,9 @@ def everywhere_meta() -> Any:
     return OnMeta()
 
 
-def weights(model: Any) -> dict[str, Any]:
+def weights(model: Any) -> Any:
     """Bytes and count of the rank's parameters and buffers as they lie before loading, and their element types."""
-    tensors = {id(tensor): tensor for _, tensor in (*model.named_parameters(), *model.named_buffers())}
-    by_type: dict[str, int] = {}
-    for tensor in tensors.values():
-        kind = str(tensor.dtype).removeprefix("torch.")
-        by_type[kind] = by_type.get(kind, 0) + tensor.numel() * tensor.element_size()
-    return {
-        "bytes": sum(by_type.values()),
-        "count": sum(tensor.numel() for tensor in tensors.values()),
-        "by_type": by_type,
-    }
+    return tensors((*model.parameters(), *model.buffers()))
 
 
 # --- the KV cache ----------------------------------------------------------------------------------------------

@@ -59,8 +59,7 @@ def _pool_pin(old: Capture, new: Capture, version: str) -> Pin | None:
     """The pool's size set outright."""
     if not _hears_bytes(new, version):
         return None
-    pools = [pool for instance in old.instances for rank in instance.ranks[:1] for pool in rank.pools[:1]]
-    size = number(pools[0].bytes) if pools else None
+    size = number(old.first_pool.bytes) if old.first_pool else None
     if not size:
         return None
     names = KNOWLEDGE.names(version)["kv.configured_bytes"]

@@ -26,6 +26,7 @@ if find_spec("engdiff_probe_kit"):
         explicit_of,
         flags_of,
         plain,
+        tensors,
         without_secrets,
         write,
     )
@@ -39,6 +40,7 @@ else:
         explicit_of,
         flags_of,
         plain,
+        tensors,
         without_secrets,
         write,
     )
@@ -288,12 +290,7 @@ def node_memory() -> Any:
 def weights(model_runner: Any) -> Any:
     """Bytes and count of the parameters that this worker holds, and their element types."""
     model = model_runner.get_model() if hasattr(model_runner, "get_model") else model_runner.model
-    seen = {p.data_ptr() or id(p): p for p in model.parameters()}
-    by_type: dict[str, int] = {}
-    for parameter in seen.values():
-        kind = str(parameter.dtype).removeprefix("torch.")
-        by_type[kind] = by_type.get(kind, 0) + parameter.numel() * parameter.element_size()
-    return {"bytes": sum(by_type.values()), "count": sum(p.numel() for p in seen.values()), "by_type": by_type}
+    return tensors(model.parameters())
 
 
 def attention(model_runner: Any) -> Any:
