@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
@@ -141,11 +142,13 @@ class Observed:
         *,
         model: str = "",
         arguments: tuple[str, ...] = (),
+        device: DeviceKind = "cuda",
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Observed:
-        """What the probe alone showed, of a server that somebody else started."""
+        """What the probe alone showed, of what engdiff did not start as a server; ``variables``: those it reads."""
         nowhere = Path()
-        request = LaunchRequest(version, distribution, "cuda", nowhere, model, arguments, {}, nowhere, 0)
-        plan = LaunchPlan((), {}, {}, (), {}, "", nowhere, ())
+        request = LaunchRequest(version, distribution, device, nowhere, model, arguments, {}, nowhere, 0)
+        plan = LaunchPlan((), {}, {}, (), variables, "", nowhere, ())
         return cls(request, plan, files, {}, "", (), 0.0, None)
 
 
@@ -263,10 +266,14 @@ class SimulationRequest:
 
 @dataclass(frozen=True)
 class SimulationPlan:
-    """How the configuration code is run: it writes every scenario's files and ends."""
+    """How the configuration code is run: it writes every scenario's files and ends.
+
+    ``read_variables`` are the user's variables that this engine reads.
+    """
 
     argv: tuple[str, ...]
     environ: Mapping[str, str]
+    read_variables: Mapping[str, str]
     limit_seconds: float = 600
 
 

@@ -16,6 +16,9 @@ from engdiff.models.folders import write_files
 from engdiff.models.llama import LlamaShape, random_weights
 from engdiff.models.vocabulary import learn_vocabulary
 
+TINY = "tiny"
+"""What a user calls it."""
+
 RECIPE = 1  # raise it whenever the bytes change, so that nobody takes an old model for the new one
 
 SHAPE = LlamaShape(

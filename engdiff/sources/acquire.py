@@ -20,7 +20,7 @@ from engdiff.environments.wheel import NoWheelError
 from engdiff.knowledge.gpus import pretended
 from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
-from engdiff.models.tiny import make_tiny
+from engdiff.models.tiny import TINY, make_tiny
 from engdiff.redact import REDACTED
 from engdiff.references import HERE, EngineReference, Reference, UrlReference
 from engdiff.schema.capture import Capture
@@ -30,8 +30,6 @@ from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Container, Order, Outcome, Progress
 from engdiff.sources.simulate import Ask, simulate, simulation_of
-
-TINY = "tiny"
 
 ENGDIFF_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
 """Variables of the shell that engdiff runs in, which would mislead another interpreter."""

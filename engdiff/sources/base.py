@@ -8,6 +8,7 @@ from typing import Literal
 
 from engdiff import __version__
 from engdiff.engines.contract import LaunchPlan
+from engdiff.environments.recipe import Environment as Installed
 from engdiff.knowledge.gpus import Pretended
 from engdiff.redact import redact_variables, redact_words
 from engdiff.schema.capture import Admission, Capture, Device, Environment, Host, Identity, Launch, Runner
@@ -15,75 +16,19 @@ from engdiff.schema.values import Evidence, Known, Unknown, Value
 from engdiff.sources.order import Order
 
 NOT_STARTED = Unknown(because="the engine was not asked yet")
+NO_COMMIT = Unknown(because="the package does not name its commit")
 
 
 def base_capture(order: Order, plan: LaunchPlan, command: Sequence[str]) -> Capture:
     """Identity and launch, with the rest unknown. ``command`` is what was started, the container around it included."""
+    notes = (*order.environment.notes, *_image_notes(order))
+    return _bare(_identity(order), _launch(order, plan, command), NOT_STARTED).model_copy(update={"notes": notes})
+
+
+def _bare(identity: Identity, launch: Launch, unknown: Unknown) -> Capture:
+    """Identity and launch; everything else is unknown for one reason."""
     return Capture(
-        identity=_identity(order),
-        launch=_launch(order, plan, command),
-        native={},
-        settings={},
-        instances=(),
-        runner=Runner(name=NOT_STARTED, because=NOT_STARTED, attention_backend=NOT_STARTED, candidates=NOT_STARTED),
-        admission=Admission(rule=NOT_STARTED, preemption=NOT_STARTED, settings=()),
-        boot=(),
-        notes=(*order.environment.notes, *_image_notes(order)),
-    )
-
-
-def read_capture(engine: str, source: Literal["log", "attach"], because: str) -> Capture:
-    """A capture of an engine that engdiff did not start; ``because`` says why machine and command are not known."""
-    unknown = Unknown(because=because)
-    return Capture(
-        identity=Identity(
-            engine=engine,
-            version=unknown,
-            commit=unknown,
-            source=source,
-            captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            engdiff_version=__version__,
-            host=unknown,
-            devices=(),
-            driver=unknown,
-            environment=unknown,
-        ),
-        launch=Launch(
-            model=None,
-            model_given=None,
-            arguments=(),
-            command=(),
-            native_command=(),
-            variables={},
-            unknown_because=because,
-        ),
-        native={},
-        settings={},
-        instances=(),
-        runner=Runner(name=unknown, because=unknown, attention_backend=unknown, candidates=unknown),
-        admission=Admission(rule=unknown, preemption=unknown, settings=()),
-        boot=(),
-    )
-
-
-def simulated_capture(
-    engine: str, version: str, launch: Launch, environment: Environment, device: Pretended | None
-) -> Capture:
-    """A capture of an engine whose configuration code alone is run, with the rest unknown."""
-    unknown = Unknown(because="nothing was started: the configuration was resolved, no more")
-    return Capture(
-        identity=Identity(
-            engine=engine,
-            version=Known(value=version, evidence=Evidence(source="metadata", where=environment.distribution)),
-            commit=Unknown(because="the package does not name its commit"),
-            source="simulate",
-            captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            engdiff_version=__version__,
-            host=unknown,
-            devices=_pretended(device) if device else (),
-            driver=unknown,
-            environment=environment,
-        ),
+        identity=identity,
         launch=launch,
         native={},
         settings={},
@@ -92,6 +37,57 @@ def simulated_capture(
         admission=Admission(rule=unknown, preemption=unknown, settings=()),
         boot=(),
     )
+
+
+def read_capture(engine: str, source: Literal["log", "attach"], because: str) -> Capture:
+    """A capture of an engine that engdiff did not start; ``because`` says why machine and command are not known."""
+    unknown = Unknown(because=because)
+    identity = Identity(
+        engine=engine,
+        version=unknown,
+        commit=unknown,
+        source=source,
+        captured_at=_now(),
+        engdiff_version=__version__,
+        host=unknown,
+        devices=(),
+        driver=unknown,
+        environment=unknown,
+    )
+    launch = Launch(
+        model=None,
+        model_given=None,
+        arguments=(),
+        command=(),
+        native_command=(),
+        variables={},
+        unknown_because=because,
+    )
+    return _bare(identity, launch, unknown)
+
+
+def simulated_capture(
+    engine: str, version: str, launch: Launch, environment: Environment, device: Pretended | None
+) -> Capture:
+    """A capture of an engine whose configuration code alone is run, with the rest unknown."""
+    unknown = Unknown(because="nothing was started: the configuration was resolved, no more")
+    identity = Identity(
+        engine=engine,
+        version=Known(value=version, evidence=Evidence(source="metadata", where=environment.distribution)),
+        commit=NO_COMMIT,
+        source="simulate",
+        captured_at=_now(),
+        engdiff_version=__version__,
+        host=unknown,
+        devices=_pretended(device) if device else (),
+        driver=unknown,
+        environment=environment,
+    )
+    return _bare(identity, launch, unknown)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _pretended(device: Pretended) -> tuple[Device, ...]:
@@ -105,9 +101,9 @@ def _identity(order: Order) -> Identity:
     return Identity(
         engine=order.engine.name,
         version=_version(order),
-        commit=Unknown(because="the package does not name its commit"),
+        commit=NO_COMMIT,
         source="launch",
-        captured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        captured_at=_now(),
         engdiff_version=__version__,
         host=_host(order),
         devices=_devices(order),
@@ -128,12 +124,17 @@ def _environment(order: Order) -> Environment | Unknown:
     environment, container = order.environment, order.container
     if container and container.image.interpreter is None:
         return Unknown(because=f"{container.reference} has no Python that could list what is installed there")
+    return environment_of(environment, order.build.because)
+
+
+def environment_of(environment: Installed, because: str) -> Environment:
+    """Where the engine is installed, as a document holds it; ``because``: why this distribution."""
     return Environment(
         managed=environment.managed,
         python=environment.python_version,
         interpreter=str(environment.python),
         distribution=environment.distribution,
-        distribution_because=order.build.because,
+        distribution_because=because,
         packages=dict(environment.packages),
         notes=environment.notes,
     )

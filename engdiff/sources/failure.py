@@ -1,15 +1,25 @@
-"""The numbers of an engine's last words, and what would have fitted."""
+"""An engine's last words, their numbers, and what would have fitted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from engdiff.engines.contract import Cause
 from engdiff.logs.statements import Line
 from engdiff.logs.values import UNITS, decimal, evidence
+from engdiff.process.tail import last_lines
+from engdiff.redact import redact_text
 from engdiff.schema.values import Known, Value, number
 from engdiff.units import format_bytes
+
+LAST_WORDS = 15
+
+
+def last_words(log: Path) -> tuple[str, ...]:
+    """The last lines of a log, without secrets."""
+    return tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
 
 
 def lacking(numbers: Mapping[str, Value]) -> str | None:

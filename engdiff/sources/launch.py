@@ -33,19 +33,17 @@ from engdiff.process.supervise import (
     StopLimits,
     running,
 )
-from engdiff.process.tail import last_lines
 from engdiff.redact import redact_text, redact_tree
 from engdiff.schema.capture import Capture, Failure
 from engdiff.sources.base import base_capture
 from engdiff.sources.container import commands, processes_in, run_of
-from engdiff.sources.failure import lacking, numbers_of
+from engdiff.sources.failure import lacking, last_words, numbers_of
 from engdiff.sources.order import Order, Outcome, Progress
 
 PROBE_PATIENCE_SECONDS = 60
 """How long after readiness the probe may take; it writes within milliseconds, on a busy machine within seconds."""
 
 HERE, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - inside the container; outside it is published on 127.0.0.1
-LAST_WORDS = 15
 SIGNALLED = 128
 HTTP_OK = 200
 
@@ -202,7 +200,7 @@ def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResu
     status = _of_engine(order, result.exit)
     exit_text = str(status) if status else f"no answer on {plan.ready_url} in {result.seconds:.0f} s"
     cause = _container_cause(order, result, text) or order.engine.cause(text, exit_text) or Cause("", "")
-    words = tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
+    words = last_words(log)
     advice = cause.advice or f"the whole log: {kept}"
     lines = [Line(number, line) for number, line in enumerate(text.splitlines(), start=1)]
     numbers = numbers_of(cause, lines)

@@ -15,15 +15,12 @@ from pydantic import JsonValue
 from engdiff import errors
 from engdiff.engines.contract import (
     Engine,
-    LaunchPlan,
-    LaunchRequest,
     Observed,
     Scenario,
     Simulation,
     SimulationPlan,
     SimulationRequest,
 )
-from engdiff.engines.starting import beginning
 from engdiff.environments.managed import provide
 from engdiff.environments.recipe import Environment as Installed
 from engdiff.environments.store import cache_folder
@@ -31,16 +28,13 @@ from engdiff.environments.wheel import Tree, tree
 from engdiff.knowledge.gpus import Pretended
 from engdiff.machine import look
 from engdiff.models.shapes import local_config, make_shape, shape, shapes
-from engdiff.models.tiny import make_tiny
+from engdiff.models.tiny import TINY, make_tiny
 from engdiff.process.supervise import EngineCommand, running
-from engdiff.process.tail import last_lines
 from engdiff.redact import redact_text, redact_tree, redact_variables, redact_words
-from engdiff.schema.capture import Capture, Environment, Launch, Simulated
-from engdiff.sources.base import simulated_capture
+from engdiff.schema.capture import Capture, Launch, Simulated
+from engdiff.sources.base import environment_of, simulated_capture
+from engdiff.sources.failure import LAST_WORDS, last_words
 from engdiff.sources.order import Progress
-
-TINY = "tiny"
-LAST_WORDS = 15
 
 
 @dataclass(frozen=True)
@@ -117,8 +111,16 @@ class _Run:
         log = self._run(plan, place)
         files = _files(output / "asked")
         self._raise_failure(files, log)
-        observed = self._observed(request, files)
-        made = self.simulation.capture(observed, self._base(word))
+        observed = Observed.by_probe(
+            files,
+            self.version,
+            self.environment.distribution,
+            model=word,
+            arguments=self.ask.arguments,
+            device="cuda" if self.device else "cpu",
+            variables=plan.read_variables,
+        )
+        made = self.simulation.capture(observed, self._base(word, plan))
         made = made.model_copy(update={"simulated": self._simulated(files)})
         return Capture.model_validate(redact_tree(_evidence(made.model_dump(mode="json"))))
 
@@ -133,13 +135,10 @@ class _Run:
                 f"{self.called}: its configuration code did not end in {plan.limit_seconds:.0f} s",
                 cause=None,
                 advice="try again on a quiet machine",
-                last_words=self._words(log),
+                last_words=last_words(log),
                 log=None,
             )
         return log
-
-    def _words(self, log: Path) -> tuple[str, ...]:
-        return tuple(redact_text(line) for line in last_lines(log, LAST_WORDS))
 
     def _raise_failure(self, files: Mapping[str, JsonValue], log: Path) -> None:
         """Say so, in the engine's own words, when it refused the command line or fell."""
@@ -159,29 +158,11 @@ class _Run:
                 f"{self.called}: its configuration code fell",
                 cause=None,
                 advice="this release may need other libraries than those that answered; please report it",
-                last_words=self._words(log),
+                last_words=last_words(log),
                 log=None,
             )
 
-    def _observed(self, request: SimulationRequest, files: Mapping[str, JsonValue]) -> Observed:
-        """As of a launch that showed only what the probe wrote."""
-        scenario = request.scenarios[0]
-        nowhere = Path()
-        launched = LaunchRequest(
-            self.version,
-            self.environment.distribution,
-            "cuda" if self.device else "cpu",
-            nowhere,
-            scenario.model,
-            scenario.arguments,
-            self.ask.variables,
-            nowhere,
-            0,
-        )
-        plan = LaunchPlan((), {}, {}, (), self.ask.variables, "", nowhere, ())
-        return Observed(launched, plan, files, {}, "", (), 0.0, None)
-
-    def _base(self, word: str) -> Capture:
+    def _base(self, word: str, plan: SimulationPlan) -> Capture:
         native = self.engine.native_command(word, self.ask.arguments)
         launch = Launch(
             model=word,
@@ -189,17 +170,9 @@ class _Run:
             arguments=redact_words(self.ask.arguments),
             command=(),
             native_command=redact_words(native),
-            variables=redact_variables(beginning(self.ask.variables, (f"{self.engine.name.upper()}_",))),
+            variables=redact_variables(plan.read_variables),
         )
-        environment = Environment(
-            managed=True,
-            python=self.environment.python_version,
-            interpreter=str(self.environment.python),
-            distribution=self.environment.distribution,
-            distribution_because=self._because(),
-            packages=dict(self.environment.packages),
-            notes=self.environment.notes,
-        )
+        environment = environment_of(self.environment, self._because())
         return simulated_capture(self.engine.name, self.version, launch, environment, self.device)
 
     def _because(self) -> str:

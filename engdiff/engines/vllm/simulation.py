@@ -8,8 +8,9 @@ from importlib.resources import files
 
 from engdiff.engines.contract import Answering, Observed, SimulationPlan, SimulationRequest
 from engdiff.engines.site_hook import KIT, kit_source
-from engdiff.engines.starting import pretended_device, written
+from engdiff.engines.starting import beginning, pretended_device, written
 from engdiff.engines.vllm import environment, from_simulation, releases
+from engdiff.engines.vllm.launch import PREFIXES
 from engdiff.engines.vllm.plugin import MODULE as PROBE
 from engdiff.errors import UsageError
 from engdiff.knowledge.gpus import Pretended
@@ -61,6 +62,7 @@ class VllmSimulation:
         return SimulationPlan(
             (str(request.interpreter), str(code / "engdiff_vllm_simulate.py"), str(order)),
             {**request.variables, **added},
+            beginning(request.variables, PREFIXES),
         )
 
     def capture(self, observed: Observed, base: Capture) -> Capture:
