@@ -1,14 +1,13 @@
-"""Python files of an engine's release, out of the real wheel: from a managed environment, the cache, or the index.
+"""Python files of an engine's release, out of the real wheel on the index.
 
-A GPU wheel has several hundred MB; only the members that are asked for are fetched, by HTTP ranges, and kept in
-engdiff's cache folder (``sources/DISTRIBUTION-VERSION``). The wheel itself is never kept.
+A GPU wheel has several hundred MB; only the members that are wanted are fetched, by HTTP ranges, and kept in engdiff's
+cache folder (``trees/DISTRIBUTION-VERSION``). The wheel itself is never kept.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 import ssl
 import tempfile
@@ -16,17 +15,16 @@ import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from engdiff.environments.index import uv_settings
-from engdiff.environments.store import cache_folder, environments, read
+from engdiff.environments.store import cache_folder
 from engdiff.environments.uvtool import run
 from engdiff.errors import EngdiffError
 from engdiff.units import KIB
@@ -38,7 +36,6 @@ READ_AHEAD_BYTES = 128 * KIB
 """One request brings a typical source file of an engine, compressed, with its header."""
 
 LIMIT_SECONDS = 60.0
-NAMES = "names.txt"
 
 ANY_LINUX = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_40")
 """The sources are the same for every platform; engines have wheels for this one."""
@@ -46,85 +43,6 @@ ANY_LINUX = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_
 
 class NoWheelError(EngdiffError):
     """The wheel cannot be had here; the text says which, why, and what to do."""
-
-
-class Installed:
-    """The sources of a release in a managed environment."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def text(self, path: str) -> str | None:
-        """The source of one file; None where the release has no such file."""
-        found = self._folder / path
-        return found.read_text(encoding="utf-8") if found.is_file() else None
-
-
-class Wheel:
-    """The sources of a release on the index, each file fetched once."""
-
-    def __init__(self, distribution: str, version: str, cache: Path | None = None) -> None:
-        self._requirement = f"{distribution}=={version}"
-        self._folder = cache_folder(cache) / "sources" / f"{distribution}-{version}"
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def text(self, path: str) -> str | None:
-        """The source of one file; None where the release has no such file. Raises NoWheelError."""
-        kept = self._folder / path
-        if kept.is_file():
-            return kept.read_text(encoding="utf-8")
-        if path not in self._names:
-            return None
-        data = self._zip.read(path)
-        _keep(kept, data)
-        return data.decode("utf-8")
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        """Python files of the wheel."""
-        kept = self._folder / NAMES
-        if not kept.is_file():
-            names = [name for name in self._zip.namelist() if name.endswith(".py")]
-            _keep(kept, "\n".join(names).encode())
-        return frozenset(kept.read_text(encoding="utf-8").splitlines())
-
-    @cached_property
-    def _zip(self) -> zipfile.ZipFile:
-        try:
-            file = self._open.enter_context(opened(wheel_url(self._requirement)))
-            return self._open.enter_context(zipfile.ZipFile(file))
-        except (OSError, zipfile.BadZipFile) as error:
-            raise NoWheelError(f"the wheel of {self._requirement} cannot be read: {error}; try again") from error
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write a file of the cache, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_bytes(data)
-    draft.replace(path)
-
-
-def sources(distribution: str, version: str) -> Installed | Wheel:
-    """Where to read a release's sources: what a managed environment holds, else the wheel on the index."""
-    for one in environments():
-        found = read(one.folder) if one.complete and one.version == version else None
-        if found and found.distribution == distribution:
-            site = next(iter((found.folder / "lib").glob("python*/site-packages")), None)
-            if site:
-                return Installed(site)
-    return Wheel(distribution, version)
 
 
 @dataclass(frozen=True)
@@ -180,11 +98,6 @@ class Located:
 
     url: str
     sha256: str | None
-
-
-def wheel_url(requirement: str) -> str:
-    """Where the user's own package index keeps the wheel. Raises NoWheelError."""
-    return located(requirement).url
 
 
 def located(requirement: str) -> Located:

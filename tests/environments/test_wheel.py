@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engdiff.environments import wheel as wheels
-from engdiff.environments.wheel import NoWheelError, Wheel, opened
+from engdiff.environments.wheel import Located, NoWheelError, opened, tree
 
 MEMBER = "en/core.py"
 SOURCE = "class Core: ...\n"
@@ -79,27 +79,27 @@ def test_a_wheel_in_a_folder(tmp_path: Path) -> None:
         assert archive.namelist()[1] == MEMBER
 
 
-def test_each_file_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_files_of_a_release_are_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "en.whl").write_bytes(made_wheel())
     asked: list[str] = []
 
-    def wheel_url(requirement: str) -> str:
+    def located(requirement: str) -> Located:
         asked.append(requirement)
-        return (tmp_path / "en.whl").as_uri()
+        return Located((tmp_path / "en.whl").as_uri(), "0" * 64)
 
-    monkeypatch.setattr(wheels, "wheel_url", wheel_url)
+    monkeypatch.setattr(wheels, "located", located)
     for _ in range(2):
-        with Wheel("en", "1.0", tmp_path) as read:
-            assert read.text(MEMBER) == SOURCE
-            assert read.text("en/gone.py") is None
+        found = tree("en", "1.0", lambda text: None, tmp_path)
+        assert (found.folder / MEMBER).read_text(encoding="utf-8") == SOURCE
+        assert not (found.folder / "en" / "kernels.so").exists()
+        assert (found.wheel, found.sha256) == ("en.whl", "0" * 64)
     assert asked == ["en==1.0"]
+    assert [path.name for path in found.folder.parent.iterdir()] == ["en-1.0"]
 
 
-def test_what_is_no_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "en.whl").write_bytes(b"nothing")
-    monkeypatch.setattr(wheels, "wheel_url", lambda what: (tmp_path / "en.whl").as_uri())
-    with (
-        pytest.raises(NoWheelError, match=r"the wheel of en==1\.0 cannot be read"),
-        Wheel("en", "1.0", tmp_path) as read,
-    ):
-        read.text(MEMBER)
+def test_half_a_wheel_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "en.whl").write_bytes(made_wheel()[:-30])
+    monkeypatch.setattr(wheels, "located", lambda what: Located((tmp_path / "en.whl").as_uri(), None))
+    with pytest.raises(NoWheelError, match=r"the wheel of en==1\.0 cannot be read"):
+        tree("en", "1.0", lambda text: None, tmp_path)
+    assert list((tmp_path / "trees").iterdir()) == []

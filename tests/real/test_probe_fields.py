@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from engdiff import engines
-from engdiff.environments.wheel import sources
 from tests.engines.probe_table import ENGINES, UNCHECKED, table
+from tests.engines.wheels import sources
 
 
 def releases() -> Iterator[object]:
