@@ -266,7 +266,6 @@ class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, wanted: Callable[[str], bool]) -> None:
         self.wanted = wanted
-        self.made: list[str] = []
         sys.meta_path.insert(0, self)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
@@ -275,7 +274,7 @@ class EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: Any) -> types.ModuleType:
         """The empty module."""
-        self.made.append(spec.name)
+        note(f"{spec.name}: importable, and empty")
         return types.ModuleType(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:

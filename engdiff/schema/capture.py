@@ -263,10 +263,10 @@ class Reading(Frozen):
 
 
 class Library(Frozen):
-    """A library that answered in a simulation, and the release that the engine asks for (``==2.11.0``)."""
+    """What an engine asks for (``==2.11.0``), and what answered in a simulation; ``None``: it is not installed."""
 
     asked: str
-    answered: str
+    answered: str | None
 
 
 class Simulated(Frozen):

@@ -55,6 +55,9 @@ EXTENSION = re.compile(
 )
 """Compiled modules of the CUDA wheel; its Python files alone are read here."""
 
+INSTALLED = importlib.metadata.version
+"""What is really installed, whatever is pretended later."""
+
 CAPABILITY = re.compile(r"supports?_|_supported|is_supported")
 CUDA_OF_TORCH = (((2, 6), "12.4"), ((2, 7), "12.6"), ((2, 10), "12.8"))
 """CUDA of the torch build on the public index, up to a release (pytorch.org/get-started/previous-versions)."""
@@ -135,24 +138,20 @@ class Operators(types.ModuleType):
 
 def pretend(device: kit.Device, version: str) -> None:
     """Everything that vLLM asks a CUDA machine for."""
-    modules = kit.EmptyModules(lambda name: bool(EXTENSION.match(name)))
-    told = importlib.metadata.version
-    stated = {"vllm": version, **{name.replace("_", "-"): it for name, it in kernel_packages().items()}}
-    importlib.metadata.version = lambda distribution_name: stated.get(distribution_name) or told(distribution_name)
+    kit.EmptyModules(lambda name: bool(EXTENSION.match(name)))
+    kernels = kernel_packages()
+    stated = {"vllm": version, **{name.replace("_", "-"): it for name, it in kernels.items()}}
+    importlib.metadata.version = lambda distribution_name: stated.get(distribution_name) or INSTALLED(distribution_name)
     import torch
 
     kit.pretend_torch(device, cuda_of(torch.__version__))
     for name in NAMESPACES:
         setattr(torch.ops, name, Operators(name))
     kit.tolerate_missing_operators(NAMESPACES)
-    kit.StandInPackages(kernel_packages())
+    kit.StandInPackages(kernels)
     kit.StandInPackages(dict.fromkeys(VENDORED, version), over=True)
     kit.pretend_triton(device)
     kit.pretend_nvml(vendored_nvml(), device)
-    PRETENDED.append(modules)
-
-
-PRETENDED: list[kit.EmptyModules] = []
 
 
 KERNEL_PACKAGES = {"flashinfer-python": ("flashinfer", "flashinfer_cubin"), "torchvision": ("torchvision",)}
@@ -166,10 +165,20 @@ VENDORED = ("vllm.third_party.deep_gemm", "vllm.third_party.flashmla")
 def kernel_packages() -> dict[str, str]:
     """Import names and releases of the kernel packages that this release pins."""
     found: dict[str, str] = {}
+    for name, asked in requirements().items():
+        if asked.startswith("=="):
+            found.update(dict.fromkeys(KERNEL_PACKAGES.get(name, ()), asked.removeprefix("==")))
+    return found
+
+
+def requirements() -> dict[str, str]:
+    """What the release asks for beside its extras, by name: ``==2.11.0``, or nothing of any release."""
+    found: dict[str, str] = {}
     for line in importlib.metadata.requires("vllm") or ():
-        pinned = re.match(r"([A-Za-z0-9_.-]+)==([^;\s]+)\s*(;.*extra ==.*)?", line)
-        if pinned and pinned[1] in KERNEL_PACKAGES and not pinned[3]:
-            found.update(dict.fromkeys(KERNEL_PACKAGES[pinned[1]], pinned[2]))
+        asked, _, marker = line.partition(";")
+        name = re.split(r"[^A-Za-z0-9_.-]", asked, maxsplit=1)[0]
+        if "extra ==" not in marker:
+            found.setdefault(name, asked[len(name) :].strip())
     return found
 
 
@@ -298,24 +307,23 @@ def simulation(built: Any, said: list[str]) -> dict[str, Any]:
     """What stood in for the engine and for its machine, what was built, and whose libraries answered."""
     return {
         "notes": list(kit.NOTES),
-        "empty_modules": sorted({name for modules in PRETENDED for name in modules.made}),
         "built": built,
         "said": said,
         "libraries": libraries(),
     }
 
 
-def libraries() -> dict[str, dict[str, str]]:
-    """What the release asks for, and what is installed here instead."""
-    found: dict[str, dict[str, str]] = {}
-    for line in importlib.metadata.requires("vllm") or ():
-        asked, _, marker = line.partition(";")
-        name = re.split(r"[^A-Za-z0-9_.-]", asked, maxsplit=1)[0]
-        if "extra ==" in marker or name in found:
-            continue
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = {"asked": asked[len(name) :].strip(), "answered": importlib.metadata.version(name)}
-    return found
+def libraries() -> dict[str, dict[str, str | None]]:
+    """What the release asks for, and what is installed here instead; a stand-in is not installed."""
+    return {name: {"asked": asked, "answered": installed(name)} for name, asked in requirements().items()}
+
+
+def installed(name: str) -> str | None:
+    """The release of a library that is really here."""
+    try:
+        return INSTALLED(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 if __name__ == "__main__":
