@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from engdiff.engines.builds import WISHES, fitting
 from engdiff.engines.contract import Build
 from engdiff.errors import UsageError
 from engdiff.machine import Machine
@@ -14,14 +15,10 @@ _GPU = re.compile(r"(?:^|[-_/:.])(?:cuda|cu\d|rocm)")
 
 def build_in(reference: str, distribution: str, machine: Machine, wanted: str | None) -> Build:
     """The build inside an image. Raises :class:`~engdiff.errors.UsageError` for a wish that is neither cpu nor cuda."""
-    if wanted not in (None, "cpu", "cuda"):
+    if wanted not in WISHES:
         raise UsageError(f"no build is called `{wanted}`", "builds: cpu, cuda")
-    if wanted:
-        return Build(distribution, "cpu" if wanted == "cpu" else "cuda", f"chosen with --build {wanted}")
-    if _CPU.search(reference.lower()):
+    if not wanted and _CPU.search(reference.lower()):
         return Build(distribution, "cpu", f"{reference} is an image for CPUs, by its name")
-    if _GPU.search(reference.lower()):
+    if not wanted and _GPU.search(reference.lower()):
         return Build(distribution, "cuda", f"{reference} is an image for GPUs, by its name")
-    if machine.gpus:
-        return Build(distribution, "cuda", f"this machine has a GPU: {machine.gpus[0].name}")
-    return Build(distribution, "cpu", f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
+    return fitting(machine, wanted, cpu=distribution, cuda=distribution)

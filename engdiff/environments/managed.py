@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from engdiff.environments import failures, store, uvtool
 from engdiff.environments.index import uv_settings
-from engdiff.environments.recipe import Environment, Recipe
+from engdiff.environments.recipe import RUNNING_PYTHON, Environment, Recipe
 from engdiff.errors import DiskFull, EnvironmentFailed
 from engdiff.units import format_bytes
 
@@ -118,8 +118,7 @@ class _Making:
 
     def _make_venv(self) -> None:
         """Make the empty environment. A wanted Python that is broken on the PATH is asked of uv's own next."""
-        running = f"{sys.version_info.major}.{sys.version_info.minor}"
-        python = sys.executable if self.recipe.python == running else self.recipe.python
+        python = sys.executable if self.recipe.python == RUNNING_PYTHON else self.recipe.python
         words = ["venv", "--python", python, str(self.folder)]
         result = self._uv(words)
         if result.code == 0:

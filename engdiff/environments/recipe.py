@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+RUNNING_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""The Python that engdiff itself runs in, as recipes write it."""
 
 
 @dataclass(frozen=True)

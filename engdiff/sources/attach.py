@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from engdiff import engines, errors
 from engdiff.engines.contract import Engine
 from engdiff.fetch import Access, Answer, get
-from engdiff.redact import redact_text, redact_tree
+from engdiff.redact import redact_text
 from engdiff.schema.capture import Capture
-from engdiff.sources.base import read_capture
+from engdiff.sources.base import read_capture, redacted
 from engdiff.sources.order import Progress
 
 OK = 200
@@ -42,7 +42,7 @@ def attach(url: str, wishes: AttachWishes, progress: Progress) -> Capture:
     bodies = {name: answer.body for name, path in paths.items() if (answer := _good(asked[path]))}
     capture = engine.http.capture(bodies, read_capture(engine.name, "attach", NOT_OVER_HTTP))
     notes = (*capture.notes, *_notes(engine, paths, asked, drained=wishes.drain))
-    return Capture.model_validate(redact_tree(capture.model_copy(update={"notes": notes}).model_dump(mode="json")))
+    return redacted(capture.model_copy(update={"notes": notes}))
 
 
 def _engine(base: str, wishes: AttachWishes, asked: dict[str, Answer | errors.EngdiffError]) -> Engine:

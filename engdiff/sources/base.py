@@ -10,7 +10,7 @@ from engdiff import __version__
 from engdiff.engines.contract import LaunchPlan
 from engdiff.environments.recipe import Environment as Installed
 from engdiff.knowledge.gpus import Pretended
-from engdiff.redact import redact_variables, redact_words
+from engdiff.redact import redact_tree, redact_variables, redact_words
 from engdiff.schema.capture import Admission, Capture, Device, Environment, Host, Identity, Launch, Runner
 from engdiff.schema.values import Evidence, Known, Unknown, Value
 from engdiff.sources.order import Order
@@ -23,6 +23,11 @@ def base_capture(order: Order, plan: LaunchPlan, command: Sequence[str]) -> Capt
     """Identity and launch, with the rest unknown. ``command`` is what was started, the container around it included."""
     notes = (*order.environment.notes, *_image_notes(order))
     return _bare(_identity(order), _launch(order, plan, command), NOT_STARTED).model_copy(update={"notes": notes})
+
+
+def redacted(capture: Capture) -> Capture:
+    """The capture without secrets."""
+    return Capture.model_validate(redact_tree(capture.model_dump(mode="json")))
 
 
 def _bare(identity: Identity, launch: Launch, unknown: Unknown) -> Capture:

@@ -33,9 +33,9 @@ from engdiff.process.supervise import (
     StopLimits,
     running,
 )
-from engdiff.redact import redact_text, redact_tree
+from engdiff.redact import redact_text
 from engdiff.schema.capture import Capture, Failure
-from engdiff.sources.base import base_capture
+from engdiff.sources.base import base_capture, redacted
 from engdiff.sources.container import commands, processes_in, run_of
 from engdiff.sources.failure import lacking, last_words, numbers_of
 from engdiff.sources.order import Order, Outcome, Progress
@@ -129,7 +129,7 @@ def _launch_in(folder: Path, order: Order, progress: Progress, meanwhile: Meanwh
         prepared.request, plan, _probe(plan), endpoints, log, processes, started_at, _ready(started_at, result)
     )
     capture = order.engine.capture(observed, base_capture(order, plan, command.argv))
-    return _outcome(_tidy(capture), order, plan, result, command.log, log)
+    return _outcome(redacted(capture), order, plan, result, command.log, log)
 
 
 def _processes(order: Order, prepared: Prepared, engine: RunningEngine) -> tuple[ProcessFact, ...]:
@@ -185,11 +185,6 @@ def _probe(plan: LaunchPlan) -> dict[str, JsonValue]:
         except ValueError as error:
             found[path.stem] = {"unreadable": str(error)}
     return found
-
-
-def _tidy(capture: Capture) -> Capture:
-    """The capture without secrets."""
-    return Capture.model_validate(redact_tree(capture.model_dump(mode="json")))
 
 
 def _outcome(capture: Capture, order: Order, plan: LaunchPlan, result: ReadyResult, log: Path, text: str) -> Outcome:

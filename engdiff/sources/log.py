@@ -17,10 +17,10 @@ from engdiff.logs.blocks import BLOCK_BYTES
 from engdiff.logs.messages import FIRST_RUN_LINES, MOST_RUN_LINES
 from engdiff.logs.reader import Heard, Reader, Speech
 from engdiff.logs.starts import Start
-from engdiff.redact import redact_text, redact_tree
+from engdiff.redact import redact_text
 from engdiff.schema.capture import Capture, Failure, LogStart, Reading
 from engdiff.schema.values import Evidence, Known, Value
-from engdiff.sources.base import read_capture
+from engdiff.sources.base import read_capture, redacted
 from engdiff.sources.failure import lacking, numbers_of
 from engdiff.units import MIB
 
@@ -145,7 +145,7 @@ def _understood(
             "notes": (*capture.notes, *_notes(reading, found, failure, start)),
         }
     )
-    return Capture.model_validate(redact_tree(capture.model_dump(mode="json")))
+    return redacted(capture)
 
 
 def _chosen(starts: Sequence[Start], wanted: int | None) -> int:

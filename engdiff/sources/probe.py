@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from engdiff import engines, errors
 from engdiff.engines.contract import ExportedProbe
-from engdiff.redact import redact_tree
 from engdiff.schema.capture import Capture
-from engdiff.sources.base import read_capture
+from engdiff.sources.base import read_capture, redacted
 
 NOT_IN_A_PROBE = "the probe alone does not see it"
 
@@ -22,7 +21,7 @@ def read_probe(folder: Path, engine: str | None) -> Capture:
     for one in [engines.get(engine)] if engine else [engines.get(name) for name in engines.names()]:
         if one.exported_probe and one.exported_probe.wrote(files):
             made = one.exported_probe.capture(files, read_capture(one.name, "attach", NOT_IN_A_PROBE))
-            return Capture.model_validate(redact_tree(made.model_dump(mode="json")))
+            return redacted(made)
     raise errors.UsageError(
         f"{folder}: no probe of engdiff wrote these files ({', '.join(files) or 'there is no .json file'})",
         "give the folder that ENGDIFF_PROBE_OUT named; the probe writes when the server is up",

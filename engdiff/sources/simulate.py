@@ -30,9 +30,9 @@ from engdiff.machine import look
 from engdiff.models.shapes import local_config, make_shape, shape, shapes
 from engdiff.models.tiny import TINY, make_tiny
 from engdiff.process.supervise import EngineCommand, running
-from engdiff.redact import redact_text, redact_tree, redact_variables, redact_words
+from engdiff.redact import redact_text, redact_variables, redact_words
 from engdiff.schema.capture import Capture, Launch, Simulated
-from engdiff.sources.base import environment_of, simulated_capture
+from engdiff.sources.base import environment_of, redacted, simulated_capture
 from engdiff.sources.failure import LAST_WORDS, last_words
 from engdiff.sources.order import Progress
 
@@ -122,7 +122,7 @@ class _Run:
         )
         made = self.simulation.capture(observed, self._base(word, plan))
         made = made.model_copy(update={"simulated": self._simulated(files)})
-        return Capture.model_validate(redact_tree(_evidence(made.model_dump(mode="json"))))
+        return redacted(Capture.model_validate(_evidence(made.model_dump(mode="json"))))
 
     def _run(self, plan: SimulationPlan, place: Path) -> Path:
         """Run it to its end; the log of what it printed."""

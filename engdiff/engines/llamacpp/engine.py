@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -36,7 +35,7 @@ from engdiff.engines.llamacpp import (
     pins,
     releases,
 )
-from engdiff.environments.recipe import Recipe
+from engdiff.environments.recipe import RUNNING_PYTHON, Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
 from engdiff.machine import Machine
@@ -82,7 +81,7 @@ class LlamaCpp:
 
     def recipe(self, version: str, build: Build, machine: Machine) -> Recipe:  # noqa: ARG002
         """See :mod:`~engdiff.engines.llamacpp.environment`."""
-        return environment.recipe(version, f"{sys.version_info.major}.{sys.version_info.minor}")
+        return environment.recipe(version, RUNNING_PYTHON)
 
     def image(self, version: str, named: str | None, machine: Machine, wanted: str | None) -> Image:
         """See :mod:`~engdiff.engines.llamacpp.environment`."""

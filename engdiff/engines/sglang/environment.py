@@ -7,12 +7,11 @@ name is there (:mod:`engdiff.engines.sglang.support`).
 
 from __future__ import annotations
 
-import sys
-
+from engdiff.engines.builds import WISHES, fitting
 from engdiff.engines.contract import Build, Image
 from engdiff.engines.images import build_in
 from engdiff.engines.sglang import deployment
-from engdiff.environments.recipe import Recipe
+from engdiff.environments.recipe import RUNNING_PYTHON, Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.versions import holds
 from engdiff.machine import Machine
@@ -90,19 +89,14 @@ CUDA_TAGS = (("0.4.7", "cu124"), ("0.5.2", "cu126"))
 
 def build(machine: Machine, wanted: str | None) -> Build:
     """One distribution for both; what differs is what is installed beside it."""
-    if wanted not in (None, "cpu", "cuda"):
+    if wanted not in WISHES:
         raise UsageError(f"sglang: no build for `{wanted}`", "builds: cpu, cuda")
-    if wanted:
-        return Build(DISTRIBUTION, "cpu" if wanted == "cpu" else "cuda", f"chosen with --build {wanted}")
-    if machine.gpus:
-        return Build(DISTRIBUTION, "cuda", f"this machine has a GPU: {machine.gpus[0].name}")
-    return Build(DISTRIBUTION, "cpu", f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
+    return fitting(machine, wanted, cpu=DISTRIBUTION, cuda=DISTRIBUTION)
 
 
 def recipe(version: str, build: Build) -> Recipe:
     """How to make it. Python: the running one where SGLang supports it."""
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    python = running if running in PYTHONS else "3.12"
+    python = RUNNING_PYTHON if RUNNING_PYTHON in PYTHONS else "3.12"
     extras = () if holds(version, since=ALL_IN_ONE) else ("openai", "srt")
     if build.device == "cuda":
         return Recipe(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from engdiff.engines import starting
 from engdiff.engines.contract import DeviceKind, LaunchPlan, LaunchRequest
-from engdiff.engines.site_hook import site_files
+from engdiff.engines.site_hook import site_files, source
 from engdiff.engines.starting import LIBRARIES, beginning, without_flags, written
 from engdiff.knowledge.versions import holds
 from engdiff.redact import redact_words
@@ -29,6 +28,7 @@ sign: it answers at once in 0.4.6, and runs a request from 0.4.10 on."""
 ASK_LIMIT_SECONDS = 3
 """Older releases end within one; newer ones wait for ever in the shutdown of their HTTP server (seen with 0.5.23)."""
 
+PACKAGE = "engdiff.engines.sglang"
 PROBE_MODULE = "engdiff_sglang_probe"
 SUPPORT_MODULE = "engdiff_sglang_support"
 
@@ -126,16 +126,12 @@ def _hook_files(device: DeviceKind) -> dict[str, str]:
 
 def probe_files() -> dict[str, str]:
     """The probe as a folder for ``PYTHONPATH``."""
-    return site_files(_source("probe.py"), PROBE_MODULE)
+    return site_files(source(PACKAGE, "probe.py"), PROBE_MODULE)
 
 
 def support_files() -> dict[str, str]:
     """The stand-ins of a machine without a GPU."""
-    return {f"{SUPPORT_MODULE}.py": _source("support.py")}
-
-
-def _source(name: str) -> str:
-    return (files("engdiff.engines.sglang") / name).read_text(encoding="utf-8")
+    return {f"{SUPPORT_MODULE}.py": source(PACKAGE, "support.py")}
 
 
 def native_command(model: str, arguments: Sequence[str]) -> tuple[str, ...]:

@@ -12,10 +12,15 @@ def site_files(probe_source: str, module: str) -> dict[str, str]:
 
     Whoever had a ``sitecustomize`` of his own keeps it: it runs after ours.
     """
-    hook = (files("engdiff.engines.site_hook") / "sitecustomize.py").read_text(encoding="utf-8")
+    hook = source("engdiff.engines.site_hook", "sitecustomize.py")
     return {"sitecustomize.py": hook, KIT: kit_source(), f"{module}.py": probe_source}
 
 
 def kit_source() -> str:
     """What probes have in common, as the text of a module of its own."""
-    return (files("engdiff.engines") / "probe_kit.py").read_text(encoding="utf-8")
+    return source("engdiff.engines", "probe_kit.py")
+
+
+def source(package: str, name: str) -> str:
+    """The text of a module that runs in an engine, and is copied there."""
+    return (files(package) / name).read_text(encoding="utf-8")

