@@ -144,11 +144,12 @@ class Observed:
         arguments: tuple[str, ...] = (),
         device: DeviceKind = "cuda",
         variables: Mapping[str, str] = MappingProxyType({}),
+        added: Mapping[str, str] = MappingProxyType({}),
     ) -> Observed:
         """What the probe alone showed, of what engdiff did not start as a server; ``variables``: those it reads."""
         nowhere = Path()
         request = LaunchRequest(version, distribution, device, nowhere, model, arguments, {}, nowhere, 0)
-        plan = LaunchPlan((), {}, {}, (), variables, "", nowhere, ())
+        plan = LaunchPlan((), {}, added, (), variables, "", nowhere, ())
         return cls(request, plan, files, {}, "", (), 0.0, None)
 
 
@@ -268,12 +269,14 @@ class SimulationRequest:
 class SimulationPlan:
     """How the configuration code is run: it writes every scenario's files and ends.
 
-    ``read_variables`` are the user's variables that this engine reads.
+    ``read_variables`` are the user's variables that this engine reads; ``added`` are words and variables that engdiff
+    sets so that it answers at all, each with its reason.
     """
 
     argv: tuple[str, ...]
     environ: Mapping[str, str]
     read_variables: Mapping[str, str]
+    added: Mapping[str, str] = field(default_factory=dict)
     limit_seconds: float = 600
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from engdiff.engines.contract import LaunchRequest, Observed
 from engdiff.engines.probe_kit import OUT
-from engdiff.knowledge.gpus import Pretended
 from engdiff.schema.capture import Phase
 from engdiff.schema.values import Known, Unknown, Value
-from engdiff.units import GIB
 
 LIBRARIES = (
     "HF_",
@@ -100,21 +98,3 @@ def whole_boot(observed: Observed) -> Phase:
     if observed.ready_at is not None:
         total = Known(value=round(observed.ready_at - observed.started_at, 2), basis="measured")
     return Phase(name="start to healthy", seconds=total, meaning="imports, configuration and all of the above")
-
-
-def pretended_device(device: Pretended | None) -> dict[str, object] | None:
-    """A pretended GPU as :class:`~engdiff.engines.pretend_kit.Device` reads it; ``None`` for this machine as it is."""
-    if device is None:
-        return None
-    gpu = device.gpu
-    return {
-        "name": gpu.name,
-        "compute_capability": gpu.compute_capability,
-        "memory_bytes": gpu.memory_bytes,
-        "usable_bytes": round(gpu.usable_gib * GIB) if gpu.usable_gib else None,
-        "multiprocessors": gpu.multiprocessors,
-        "l2_cache_bytes": gpu.l2_cache_bytes,
-        "shared_memory_per_block_optin_bytes": gpu.shared_memory_per_block_optin_bytes,
-        "nvlink": gpu.nvlink,
-        "count": device.count,
-    }

@@ -54,8 +54,8 @@ class Tree:
     sha256: str | None
 
 
-PYTHON_PARTS = (".py", ".json", "/METADATA", "/entry_points.txt")
-"""Members that configuration code may read; compiled ones are left out."""
+PYTHON_PARTS = (".py", ".json", ".cuh", "/METADATA", "/entry_points.txt")
+"""Members that configuration code may read, or whose folders it looks for; compiled ones are left out."""
 
 IN_ONE_GO_BYTES = 512 * KIB
 PROVENANCE = "engdiff.json"

@@ -119,6 +119,7 @@ class _Run:
             arguments=self.ask.arguments,
             device="cuda" if self.device else "cpu",
             variables=plan.read_variables,
+            added=plan.added,
         )
         made = self.simulation.capture(observed, self._base(word, plan))
         made = made.model_copy(update={"simulated": self._simulated(files)})
@@ -171,6 +172,7 @@ class _Run:
             command=(),
             native_command=redact_words(native),
             variables=redact_variables(plan.read_variables),
+            added_by_engdiff=dict(plan.added),
         )
         environment = environment_of(self.environment, self._because())
         return simulated_capture(self.engine.name, self.version, launch, environment, self.device)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engdiff.engines import pretend_kit as kit
-from engdiff.engines.starting import pretended_device
+from engdiff.engines.simulating import pretended_device
 from engdiff.knowledge.gpus import pretended
 
 

@@ -52,7 +52,9 @@ class Simulation:
             "print('the last words')\n"
             f"time.sleep({self.seconds}); sys.exit({self.code})\n"
         )
-        return SimulationPlan((sys.executable, str(script)), dict(request.variables), {}, self.limit_seconds)
+        return SimulationPlan(
+            (sys.executable, str(script)), dict(request.variables), {}, limit_seconds=self.limit_seconds
+        )
 
     def capture(self, observed: Observed, base: Capture) -> Capture:
         evidence = Evidence(source="probe", where="VllmConfig.seed")

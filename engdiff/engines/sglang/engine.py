@@ -35,6 +35,7 @@ from engdiff.engines.sglang import (
     pins,
     releases,
 )
+from engdiff.engines.sglang.simulation import SGLangSimulation
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
 from engdiff.machine import Machine
@@ -59,7 +60,7 @@ class SGLang:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.SGLangProbe)
-    simulation: Simulation | None = None
+    simulation: Simulation | None = field(default_factory=SGLangSimulation)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.sglang.environment`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engdiff.engines import starting
@@ -41,7 +41,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
     out = request.folder / "probe"
     out.mkdir(parents=True, exist_ok=True)
     hook = written(request.folder / "hook", _hook_files(request.device))
-    words, added_words = _words(request)
+    words, added_words = server_words(request.arguments, request.version, request.device)
     added = _added(request, hook, out)
     base = f"http://127.0.0.1:{request.port}"
     return LaunchPlan(
@@ -79,33 +79,35 @@ def plan(request: LaunchRequest) -> LaunchPlan:
     )
 
 
-REASONS = {
-    **starting.REASONS,
-    "SGLANG_USE_CPU_ENGINE": "without it SGLang asks for a GPU even with --device cpu",
-}
+CPU_ENGINE = "SGLANG_USE_CPU_ENGINE"
+
+REASONS = {**starting.REASONS, CPU_ENGINE: "without it SGLang asks for a GPU even with --device cpu"}
 
 
 def _added(request: LaunchRequest, hook: Path, out: Path) -> dict[str, str]:
     """Variables that engdiff sets; a variable that the user set keeps its value."""
     found = starting.added(request, hook, out)
-    if request.device == "cpu" and "SGLANG_USE_CPU_ENGINE" not in request.variables:
-        found["SGLANG_USE_CPU_ENGINE"] = "1"
-    return found
+    return found | cpu_variables(request.variables, request.device)
+
+
+def cpu_variables(variables: Mapping[str, str], device: DeviceKind) -> dict[str, str]:
+    """What makes SGLang answer for a CPU; a variable that the user set keeps its value."""
+    return {CPU_ENGINE: "1"} if device == "cpu" and CPU_ENGINE not in variables else {}
 
 
 Addition = tuple[tuple[str, ...], str]
 """Words that engdiff adds to the command line, and why."""
 
 
-def _words(request: LaunchRequest) -> tuple[tuple[str, ...], list[Addition]]:
+def server_words(arguments: Sequence[str], version: str, device: DeviceKind) -> tuple[tuple[str, ...], list[Addition]]:
     """The user's words without the address, and what a machine without a GPU needs besides."""
-    words = without_flags(request.arguments, ENGDIFF_DECIDES)
-    if request.device != "cpu":
+    words = without_flags(arguments, ENGDIFF_DECIDES)
+    if device != "cpu":
         return words, []
     written = {word.partition("=")[0] for word in words}
     wanted: list[Addition] = [(("--device", "cpu"), "this machine has no GPU")]
-    if holds(request.version, until=LAST_WITHOUT_CPU_DEFAULTS):
-        why = f"SGLang {request.version} fails where there is no GPU to decide it by"
+    if holds(version, until=LAST_WITHOUT_CPU_DEFAULTS):
+        why = f"SGLang {version} fails where there is no GPU to decide it by"
         wanted += [((flag, value), why) for flag, value in OLD_CPU_NEEDS.items()]
     return words, [pair for pair in wanted if pair[0][0] not in written]
 

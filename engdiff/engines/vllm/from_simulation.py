@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
 from engdiff.engines.probed import Tree, tree
+from engdiff.engines.simulated import NEEDS_DEVICE, lines_said, warnings
 from engdiff.engines.vllm import admission, memory, normalize
 from engdiff.engines.vllm.normalize import value_of
-from engdiff.schema.capture import Capture, EngineWarning, Graphs, Instance, Pool, Rank, Runner, Setting, Term
+from engdiff.schema.capture import Capture, Graphs, Instance, Pool, Rank, Runner, Setting, Term
 from engdiff.schema.values import Known, Unknown, Value
-
-NEEDS_DEVICE = Unknown(because="it is measured on the device, and this one is not there")
 
 
 def capture(observed: Observed, base: Capture) -> Capture:
@@ -22,7 +19,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
     core, arguments = tree(observed.probe.get("core-0")), tree(observed.probe.get("arguments"))
     simulation = tree(observed.probe.get("simulation"))
     built = tree(simulation.get("built"))
-    said = [line for line in simulation.get("said") or () if isinstance(line, str)]
+    said = lines_said(simulation)
     return base.model_copy(
         update={
             "native": normalize.native(core, arguments),
@@ -30,7 +27,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "instances": (Instance(processes=(), ranks=(_rank(core, built),)),) if core else (),
             "runner": _runner(core, built, said),
             "admission": admission.rule(core),
-            "warnings": tuple(_warnings(said)),
+            "warnings": tuple(warnings(said)),
             "notes": (*base.notes, *_notes(simulation)),
         }
     )
@@ -55,17 +52,6 @@ def _settings(found: dict[str, Setting], built: Tree) -> dict[str, Setting]:
         where = "cache_config.block_size, once the model was built"
         settled["kv.block_size"] = block.model_copy(update={"effective": exact(size, "probe", where)})
     return settled
-
-
-def _warnings(said: list[str]) -> Iterator[EngineWarning]:
-    """What the engine itself marked as a warning, without the place in its code."""
-    for number, line in enumerate(said, start=1):
-        level, _, text = line.partition(" ")
-        if level in ("WARNING", "ERROR"):
-            yield EngineWarning(level=LEVELS[level], text=text.partition("] ")[2], line=number)
-
-
-LEVELS: dict[str, Literal["warning", "error"]] = {"WARNING": "warning", "ERROR": "error"}
 
 
 def _notes(simulation: Tree) -> tuple[str, ...]:

@@ -8,28 +8,25 @@ resolved in a process of its own, which ends with it, and leaves the files that 
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import importlib.util
-import logging
-import os
 import re
 import sys
-import traceback
 import types
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 if importlib.util.find_spec("engdiff_vllm_probe"):
     import engdiff_pretend_kit as kit
+    import engdiff_simulation_kit as run
     import engdiff_vllm_meta_model as meta_model
     import engdiff_vllm_probe as probe
-    from engdiff_probe_kit import OUT, attempt, plain, write
+    from engdiff_probe_kit import attempt, plain, write
 else:
     from engdiff.engines import pretend_kit as kit
-    from engdiff.engines.probe_kit import OUT, attempt, plain, write
+    from engdiff.engines import simulation_kit as run
+    from engdiff.engines.probe_kit import attempt, plain, write
     from engdiff.engines.vllm import meta_model, probe
 
 NAMESPACES = (
@@ -55,14 +52,7 @@ EXTENSION = re.compile(
 )
 """Compiled modules of the CUDA wheel; its Python files alone are read here."""
 
-INSTALLED = importlib.metadata.version
-"""What is really installed, whatever is pretended later."""
-
 CAPABILITY = re.compile(r"supports?_|_supported|is_supported")
-CUDA_OF_TORCH = (((2, 6), "12.4"), ((2, 7), "12.6"), ((2, 10), "12.8"))
-"""CUDA of the torch build on the public index, up to a release (pytorch.org/get-started/previous-versions)."""
-
-NEWEST_CUDA = "13.0"
 
 
 def main() -> None:
@@ -72,23 +62,7 @@ def main() -> None:
     if device:
         pretend(device, order["version"])
     import_engine(device)
-    codes = [in_child(partial(resolve, scenario, order, device)) for scenario in order["scenarios"]]
-    sys.exit(max(codes, default=0))
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Do it in a process that ends with it: what it changes is seen by nobody else."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    sys.exit(run.each_scenario(order, partial(resolve, device=device)))
 
 
 # --- the machine that is not there ------------------------------------------------------------------------------
@@ -140,11 +114,10 @@ def pretend(device: kit.Device, version: str) -> None:
     """Everything that vLLM asks a CUDA machine for."""
     kit.EmptyModules(lambda name: bool(EXTENSION.match(name)))
     kernels = kernel_packages()
-    stated = {"vllm": version, **{name.replace("_", "-"): it for name, it in kernels.items()}}
-    importlib.metadata.version = lambda distribution_name: stated.get(distribution_name) or INSTALLED(distribution_name)
+    run.state_versions({"vllm": version, **kernels})
     import torch
 
-    kit.pretend_torch(device, cuda_of(torch.__version__))
+    kit.pretend_torch(device, run.cuda_of(torch.__version__))
     for name in NAMESPACES:
         setattr(torch.ops, name, Operators(name))
     kit.tolerate_missing_operators(NAMESPACES)
@@ -165,27 +138,10 @@ VENDORED = ("vllm.third_party.deep_gemm", "vllm.third_party.flashmla")
 def kernel_packages() -> dict[str, str]:
     """Import names and releases of the kernel packages that this release pins."""
     found: dict[str, str] = {}
-    for name, asked in requirements().items():
-        if asked.startswith("=="):
-            found.update(dict.fromkeys(KERNEL_PACKAGES.get(name, ()), asked.removeprefix("==")))
+    for name, asked in run.requirements("vllm").items():
+        if release := run.pinned(asked):
+            found.update(dict.fromkeys(KERNEL_PACKAGES.get(name, ()), release))
     return found
-
-
-def requirements() -> dict[str, str]:
-    """What the release asks for beside its extras, by name: ``==2.11.0``, or nothing of any release."""
-    found: dict[str, str] = {}
-    for line in importlib.metadata.requires("vllm") or ():
-        asked, _, marker = line.partition(";")
-        name = re.split(r"[^A-Za-z0-9_.-]", asked, maxsplit=1)[0]
-        if "extra ==" not in marker:
-            found.setdefault(name, asked[len(name) :].strip())
-    return found
-
-
-def cuda_of(torch_version: str) -> str:
-    """The CUDA that this torch release is built for on the public index."""
-    major, minor = (int(part) for part in torch_version.split(".")[:2])
-    return next((cuda for until, cuda in CUDA_OF_TORCH if (major, minor) <= until), NEWEST_CUDA)
 
 
 def vendored_nvml() -> Any:
@@ -235,46 +191,19 @@ def find_parser() -> None:
 # --- one scenario ----------------------------------------------------------------------------------------------
 
 
-def resolve(scenario: dict[str, Any], order: dict[str, Any], device: kit.Device | None) -> None:
+def resolve(scenario: dict[str, Any], device: kit.Device | None) -> None:
     """Resolve one command line and write down what came out."""
-    folder = Path(order["output"]) / scenario["name"]
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ[OUT] = str(folder)
     sys.argv = ["vllm", "--model", scenario["model"], *scenario["arguments"]]
-    said: list[str] = []
-    listen(said)
+    said = run.listened("vllm")
     try:
         config = resolved(probe.front_end_parser().parse_args(sys.argv[1:]))
     except (Exception, SystemExit) as error:
-        write("failure", lambda error=error: {**failure(error), "said": said})
+        run.refused(error, said)
         return
     write("arguments", probe.arguments)
     write("core-0", lambda: core(config))
-    built = build(config) if device else None
+    built = run.built(lambda: meta_model.facts(config)) if device else None
     write("simulation", lambda: simulation(built, said))
-
-
-def build(config: Any) -> Any:
-    """The model without memory, or why this release cannot build it here."""
-    try:
-        return plain(meta_model.facts(config))
-    except Exception as error:
-        return {"unreadable": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-
-
-def listen(said: list[str]) -> None:
-    """Keep what vLLM says about its decisions, each line once."""
-    handle = logging.Logger.handle
-
-    def keep(self: Any, record: Any) -> Any:
-        if record.name.startswith("vllm") and record.levelno >= logging.INFO:
-            with contextlib.suppress(Exception):
-                line = f"{record.levelname} [{record.filename}:{record.lineno}] {record.getMessage()}"
-                if line not in said:
-                    said.append(line)
-        return handle(self, record)
-
-    logging.Logger.handle = keep  # type: ignore[method-assign]
 
 
 def resolved(arguments: Any) -> Any:
@@ -283,12 +212,6 @@ def resolved(arguments: Any) -> Any:
     from vllm.usage.usage_lib import UsageContext
 
     return AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
-
-
-def failure(error: BaseException) -> dict[str, Any]:
-    """Why this command line was refused, in vLLM's own words."""
-    last = traceback.format_exception(error)[-1].strip().splitlines()
-    return {"type": type(error).__name__, "message": str(error), "last": last, "trace": traceback.format_exc()}
 
 
 def core(config: Any) -> dict[str, Any]:
@@ -306,24 +229,11 @@ def core(config: Any) -> dict[str, Any]:
 def simulation(built: Any, said: list[str]) -> dict[str, Any]:
     """What stood in for the engine and for its machine, what was built, and whose libraries answered."""
     return {
-        "notes": list(kit.NOTES),
+        "notes": run.stand_ins(),
         "built": built,
         "said": said,
-        "libraries": libraries(),
+        "libraries": run.libraries(run.requirements("vllm")),
     }
-
-
-def libraries() -> dict[str, dict[str, str | None]]:
-    """What the release asks for, and what is installed here instead; a stand-in is not installed."""
-    return {name: {"asked": asked, "answered": installed(name)} for name, asked in requirements().items()}
-
-
-def installed(name: str) -> str | None:
-    """The release of a library that is really here."""
-    try:
-        return INSTALLED(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 if __name__ == "__main__":

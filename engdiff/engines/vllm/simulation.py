@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from engdiff.engines.contract import Answering, Observed, SimulationPlan, SimulationRequest
-from engdiff.engines.site_hook import KIT, kit_source, source
-from engdiff.engines.starting import beginning, pretended_device, written
+from engdiff.engines.simulating import kit_files, simulation_order
+from engdiff.engines.site_hook import source
+from engdiff.engines.starting import beginning, written
 from engdiff.engines.vllm import environment, from_simulation, releases
 from engdiff.engines.vllm.launch import PREFIXES
 from engdiff.engines.vllm.plugin import MODULE as PROBE
@@ -51,7 +52,7 @@ class VllmSimulation:
         """``simulate.py`` beside the probe, with the release's own files first."""
         code = written(request.folder / "code", _files())
         order = request.folder / "order.json"
-        order.write_text(json.dumps(_order(request)), encoding="utf-8")
+        order.write_text(json.dumps(simulation_order(request)), encoding="utf-8")
         sources = [str(request.sources)] if request.sources else []
         added = {
             "PYTHONPATH": ":".join([*sources, str(code)]),
@@ -72,18 +73,8 @@ class VllmSimulation:
 
 def _files() -> dict[str, str]:
     return {
-        KIT: kit_source(),
-        "engdiff_pretend_kit.py": source("engdiff.engines", "pretend_kit.py"),
+        **kit_files(),
         f"{PROBE}.py": source(PACKAGE, "probe.py"),
         "engdiff_vllm_meta_model.py": source(PACKAGE, "meta_model.py"),
         "engdiff_vllm_simulate.py": source(PACKAGE, "simulate.py"),
-    }
-
-
-def _order(request: SimulationRequest) -> dict[str, object]:
-    return {
-        "version": request.version,
-        "device": pretended_device(request.device),
-        "output": str(request.output),
-        "scenarios": [asdict(scenario) for scenario in request.scenarios],
     }
