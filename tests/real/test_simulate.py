@@ -1,4 +1,4 @@
-"""Simulated and real agree: vLLM's configuration code alone, and a server that was started with the same words."""
+"""Simulated and real agree: an engine's configuration code alone, and a server that was started with the same words."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ pytestmark = pytest.mark.real
 
 NEWEST = "0.32.0"
 
-DECIDED_BY_WORKERS = {
-    "kv.block_size": "the platform settles it in the worker, once the attention backends are known",
-    "kv.layout": "the engine core settles it from what its workers report",
-    "kv.gpu_memory_utilization": "the worker's share of its NUMA node is resolved when it starts",
-}
-"""Settings that a boot changes after the configuration was resolved."""
-
 
 def simulated(reference: str, model: str, words: tuple[str, ...] = (), **variables: str) -> Capture:
     wishes = Wishes(model=model, arguments=words, variables=variables)
@@ -32,17 +25,38 @@ def simulated(reference: str, model: str, words: tuple[str, ...] = (), **variabl
     return outcome.capture
 
 
-def test_this_machine_simulated_decides_as_a_launch_does(capture_of: CaptureOf) -> None:
-    words = ("--max-model-len", "2048")
-    real = loaded(capture_of(f"vllm@{NEWEST}", *words))
-    alone = simulated(f"vllm@{NEWEST}/{HERE}", "tiny", words, **SMALL_POOL)
+VLLM_WORKERS = {
+    "kv.block_size": "the platform settles it in the worker, once the attention backends are known",
+    "kv.layout": "the engine core settles it from what its workers report",
+    "kv.gpu_memory_utilization": "the worker's share of its NUMA node is resolved when it starts",
+}
+"""Settings that a boot of vLLM changes after the configuration was resolved."""
+
+
+@pytest.mark.parametrize(
+    ("engine", "words", "variables", "decided_later"),
+    [
+        (f"vllm@{NEWEST}", ("--max-model-len", "2048"), SMALL_POOL, VLLM_WORKERS),
+        ("sglang@0.5.23", ("--max-total-tokens", "16384", "--chunked-prefill-size", "1024"), {}, {}),
+        ("sglang@0.4.6", ("--max-total-tokens", "16384", "--chunked-prefill-size", "1024"), {}, {}),
+    ],
+)
+def test_this_machine_simulated_decides_as_a_launch_does(
+    capture_of: CaptureOf,
+    engine: str,
+    words: tuple[str, ...],
+    variables: dict[str, str],
+    decided_later: dict[str, str],
+) -> None:
+    real = loaded(capture_of(engine, *words))
+    alone = simulated(f"{engine}/{HERE}", "tiny", words, **variables)
     assert alone.settings.keys() <= real.settings.keys()
     both = {key: (one.resolved, real.settings[key].resolved) for key, one in alone.settings.items()}
     differ = {k for k, (a, b) in both.items() if isinstance(a, Known) and isinstance(b, Known) and moved(a, b)}
-    assert differ - {"model.path"} <= DECIDED_BY_WORKERS.keys()
+    assert differ - {"model.path"} <= decided_later.keys()
     undecided = [key for key in both if isinstance(real.settings[key].effective, Unknown)]
     origins = {key for key in undecided if alone.settings[key].origin != real.settings[key].origin}
-    assert origins - {"model.path"} <= DECIDED_BY_WORKERS.keys()
+    assert origins - {"model.path"} <= decided_later.keys()
 
 
 @pytest.mark.parametrize(("version", "sizes", "runner", "share"), [(NEWEST, 51, "V2", 0.92)])
@@ -61,6 +75,21 @@ def test_a_pretended_h100(version: str, sizes: int, runner: str, share: float) -
     assert made.simulated is not None
     assert made.simulated.sha256
     assert gpus()["h100-80gb"].name == made.identity.devices[0].name
+
+
+@pytest.mark.parametrize(
+    ("gpu", "share", "sizes", "backend"), [("h100-80gb", 0.83, 36, "fa3"), ("b200", 0.854, 52, "trtllm_mha")]
+)
+def test_a_pretended_gpu_of_sglang(gpu: str, share: float, sizes: int, backend: str) -> None:
+    """The figures of a run of the engine's own code by another program (see docs/simulate.md)."""
+    made = simulated(f"sglang@0.5.23/{gpu}", "llama-3.1-8b")
+    (rank,) = made.instances[0].ranks
+    held = plain(rank.graphs.sizes)
+    assert isinstance(held, list)
+    assert len(held) == sizes
+    assert plain(made.settings["kv.gpu_memory_utilization"].final) == share
+    assert plain(made.runner.attention_backend) == backend
+    assert plain(made.settings["kernels.sampling_backend"].final) == "flashinfer"
 
 
 def test_a_refused_command_line_is_told_in_the_engines_words() -> None:
