@@ -240,11 +240,15 @@ class Answering:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One command line to resolve. ``model`` is a path, ``arguments`` the words after ``--``."""
+    """One command line to resolve. ``model`` is a path, ``arguments`` the words after ``--``.
+
+    ``count``: how many of the request's device there are; ``None``: as many as the request says.
+    """
 
     name: str
     model: str
     arguments: tuple[str, ...] = ()
+    count: int | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ NOTES: list[str] = []
 """Answers of stand-ins, each once, in the order in which they were asked for."""
 
 MIB = 1 << 20
+COUNT = "ENGDIFF_PRETENDED_COUNT"
+"""The variable that tells the pretended nvidia-smi how many devices there are."""
+
 TAKEN_SHARE = 0.01
 """Part of the memory that is shown as taken, as by a driver: no rule of a configuration looks at it so closely."""
 
@@ -43,7 +46,12 @@ class Device:
         self.l2_cache_bytes: int | None = order.get("l2_cache_bytes")
         self.shared_memory_bytes: int | None = order.get("shared_memory_per_block_optin_bytes")
         self.linked: bool | None = order.get("nvlink")
-        self.count: int = order["count"]
+        self.show(order["count"])
+
+    def show(self, count: int) -> None:
+        """From now on there are so many of it."""
+        self.count = count
+        os.environ[COUNT] = str(count)
 
     @property
     def free_bytes(self) -> int:
@@ -211,8 +219,6 @@ CUDA_DRIVER = 13000
 
 def pretend_nvml(module: Any, device: Device) -> None:
     """NVML (a pynvml module) on a machine with this device."""
-    if device.linked is None and device.count > 1:
-        note("NVLink between the devices: none, as no source states any")
     memory = types.SimpleNamespace(
         total=device.memory_bytes,
         free=int(device.memory_bytes * (1 - TAKEN_SHARE)),
@@ -229,13 +235,20 @@ def pretend_nvml(module: Any, device: Device) -> None:
         "nvmlDeviceGetName": lambda h: device.name,
         "nvmlDeviceGetUUID": lambda h: f"GPU-pretended-{int(h)}",
         "nvmlDeviceGetMemoryInfo": lambda h, *a, **k: memory,
-        "nvmlDeviceGetP2PStatus": lambda *a: 0 if device.linked else 1,
+        "nvmlDeviceGetP2PStatus": lambda *a: _linked(device),
         "nvmlDeviceGetNumaNodeId": lambda h: 0,
         "nvmlSystemGetDriverVersion": lambda: DRIVER,
         "nvmlSystemGetCudaDriverVersion": lambda: CUDA_DRIVER,
     }
     for name, answer in answers.items():
         setattr(module, name, answer)
+
+
+def _linked(device: Device) -> int:
+    """NVML's word for whether two devices are linked: 0 is yes."""
+    if device.linked is None:
+        note("NVLink between the devices: none, as no source states any")
+    return 0 if device.linked else 1
 
 
 def pretend_nvidia_smi(device: Device, folder: Path) -> None:
@@ -251,7 +264,7 @@ def pretend_nvidia_smi(device: Device, folder: Path) -> None:
     script = folder / "nvidia-smi"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in\n{cases} *) v="";;\nesac\n'
-        f'i=0; while [ $i -lt {device.count} ]; do echo "$v"; i=$((i+1)); done\n',
+        f'i=0; while [ $i -lt ${COUNT} ]; do echo "$v"; i=$((i+1)); done\n',
         encoding="utf-8",
     )
     script.chmod(0o755)
@@ -317,10 +330,14 @@ class StandInPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Packages that a GPU machine has and this one lacks, by import name, with their releases.
 
     ``over``: they are given even where the package is found: its Python files are there and cannot load its kernels.
+    ``answers``: functions that tell a fact of the device, by dotted name.
     """
 
-    def __init__(self, releases: dict[str, str], *, over: bool = False) -> None:
+    def __init__(
+        self, releases: dict[str, str], *, over: bool = False, answers: dict[str, Callable[..., Any]] | None = None
+    ) -> None:
         self.releases = releases
+        self.answers = answers or {}
         sys.meta_path.insert(0 if over else len(sys.meta_path), self)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
@@ -344,17 +361,34 @@ class StandInPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module = types.ModuleType(spec.name)
         module.__path__ = []
         module.__version__ = self.releases[package]  # type: ignore[attr-defined]
-        module.__getattr__ = _names_of(spec.name)  # type: ignore[method-assign]
+        module.__getattr__ = _names_of(spec.name, self.answers)  # type: ignore[method-assign]
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing is in it."""
 
 
-def _names_of(module: str) -> Callable[[str], Any]:
+def _names_of(module: str, answers: dict[str, Callable[..., Any]]) -> Callable[[str], Any]:
     def name_of(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Absent(f"{module}.{name}")
+        full = f"{module}.{name}"
+        if full in answers:
+            note(f"{full}: answered by engdiff, from the GPU's facts or with nothing")
+            return answers[full]
+        return Absent(full)
 
     return name_of
+
+
+def of_flashinfer(device: Device) -> dict[str, Callable[..., Any]]:
+    """What FlashInfer tells of a device without running a kernel (flashinfer/utils.py, 0.2-0.6).
+
+    The size of its own counters is said to be nothing: it is no part of the weights or of the cache.
+    """
+    answers: dict[str, Callable[..., Any]] = {
+        "flashinfer.utils.get_trtllm_gen_multi_ctas_kv_counter_bytes": lambda *args, **kwargs: 0,
+    }
+    if device.multiprocessors is not None:
+        answers["flashinfer.utils.get_device_sm_count"] = lambda *args, **kwargs: device.multiprocessors
+    return answers

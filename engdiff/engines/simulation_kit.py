@@ -34,9 +34,13 @@ CUDA_OF_TORCH = (((2, 6), "12.4"), ((2, 7), "12.6"), ((2, 10), "12.8"))
 NEWEST_CUDA = "13.0"
 
 
-def each_scenario(order: dict[str, Any], resolve: Callable[[dict[str, Any]], None]) -> int:
+Resolve = Callable[[dict[str, Any], "kit.Device | None"], None]
+"""Resolves one scenario, on a pretended device or on this machine, and writes down what came out."""
+
+
+def each_scenario(order: dict[str, Any], device: kit.Device | None, resolve: Resolve) -> int:
     """Resolve every scenario in a child process, in a folder of its own; the worst exit status."""
-    return max((in_child(partial(prepared, one, order, resolve)) for one in order["scenarios"]), default=0)
+    return max((in_child(partial(prepared, one, order, device, resolve)) for one in order["scenarios"]), default=0)
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -57,12 +61,14 @@ def in_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def prepared(scenario: dict[str, Any], order: dict[str, Any], resolve: Callable[[dict[str, Any]], None]) -> None:
-    """The scenario, with its folder made and known to what writes."""
+def prepared(scenario: dict[str, Any], order: dict[str, Any], device: kit.Device | None, resolve: Resolve) -> None:
+    """The scenario on as many devices as it wants, with its folder made and known to what writes."""
     folder = Path(order["output"]) / scenario["name"]
     folder.mkdir(parents=True, exist_ok=True)
     os.environ[OUT] = str(folder)
-    resolve(scenario)
+    if device and scenario["count"]:
+        device.show(scenario["count"])
+    resolve(scenario, device)
 
 
 def refused(error: BaseException, said: list[str]) -> None:

@@ -173,11 +173,12 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
     device = None if reference.gpu == HERE else pretended(reference.gpu)
     build = engine.build(look(), "cuda" if device else None)
     version = reference.version or engine.known_versions(build.distribution)[0]
-    ask = Ask(_model(wishes), _arguments(wishes, engine), {**_shell(), **_explicit(wishes, progress)})
+    ask = Ask(device, _model(wishes), _arguments(wishes, engine))
+    variables = {**_shell(), **_explicit(wishes, progress)}
     if not is_version(version):
         raise _unknown_version(engine, version, build)
     try:
-        return simulate(engine, version, device, ask, progress)
+        return simulate(engine, version, ask, variables, progress)
     except (NoSuchRelease, NoWheelError):
         if version in _releases(engine, build):
             raise

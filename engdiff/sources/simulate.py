@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,26 +39,49 @@ from engdiff.sources.order import Progress
 
 @dataclass(frozen=True)
 class Ask:
-    """One command line to resolve: the model as the user wrote it, the words after ``--``, and the variables."""
+    """One command line to resolve: the model as the user wrote it, and the words after ``--``.
 
+    ``device``: what to pretend; ``None`` for this machine as it is.
+    """
+
+    device: Pretended | None
     model: str
     arguments: tuple[str, ...]
-    variables: Mapping[str, str]
 
 
-def simulate(engine: Engine, version: str, device: Pretended | None, ask: Ask, progress: Progress) -> Capture:
+def simulate(
+    engine: Engine,
+    version: str,
+    ask: Ask,
+    variables: Mapping[str, str],
+    progress: Progress,
+) -> Capture:
     """What the engine's configuration code makes of a command line.
 
     Raises EngineFailed with the engine's own words when it refuses the command line.
     """
+    (made,) = simulate_all(engine, version, (ask,), variables, progress)
+    if isinstance(made, errors.EngineFailed):
+        raise made
+    return made
+
+
+def simulate_all(
+    engine: Engine,
+    version: str,
+    asks: Sequence[Ask],
+    variables: Mapping[str, str],
+    progress: Progress,
+) -> list[Capture | errors.EngineFailed]:
+    """What it makes of each of several command lines on one kind of GPU, which share the time that its imports take."""
     simulation = simulation_of(engine)
-    answering = simulation.answering(version, device, look())
+    answering = simulation.answering(version, asks[0].device, look())
     environment = provide(answering.recipe, progress=progress)
     sources = tree(*answering.wheel, progress) if answering.wheel else None
     folder = Path(tempfile.mkdtemp(prefix="engdiff-"))
     try:
-        run = _Run(engine, simulation, version, device, ask, environment, sources, folder)
-        return run.capture(progress)
+        run = _Run(engine, simulation, version, tuple(asks), variables, environment, sources, folder)
+        return run.captures(progress)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -80,20 +103,25 @@ class _Run:
     engine: Engine
     simulation: Simulation
     version: str
-    device: Pretended | None
-    ask: Ask
+    asks: tuple[Ask, ...]
+    variables: Mapping[str, str]
     environment: Installed
     sources: Tree | None
     folder: Path
 
     @property
-    def called(self) -> str:
-        where = f"a pretended {self.device.text}" if self.device else "this machine"
+    def device(self) -> Pretended | None:
+        """The kind of GPU that all are asked for; how many of it there are is of each scenario."""
+        return self.asks[0].device
+
+    def called(self, ask: Ask) -> str:
+        """What was asked, as an error names it."""
+        where = f"a pretended {ask.device.text}" if ask.device else "this machine"
         return f"{self.engine.title} {self.version} on {where}"
 
-    def capture(self, progress: Progress) -> Capture:
-        """Run it, and understand what it wrote."""
-        place, word = _model(self.ask.model)
+    def captures(self, progress: Progress) -> list[Capture | errors.EngineFailed]:
+        """Run it, and understand what it wrote of each command line."""
+        models = [_model(ask.model) for ask in self.asks]
         output = self.folder / "output"
         output.mkdir()
         request = SimulationRequest(
@@ -101,28 +129,42 @@ class _Run:
             interpreter=self.environment.python,
             sources=self.sources.folder if self.sources else None,
             device=self.device,
-            scenarios=(Scenario("asked", word, self.ask.arguments),),
-            variables=self.ask.variables,
+            scenarios=tuple(
+                Scenario(f"asked-{number}", str(model), ask.arguments, ask.device.count if ask.device else None)
+                for number, (model, ask) in enumerate(zip(_from_one_folder(models), self.asks, strict=True))
+            ),
+            variables=self.variables,
             folder=self.folder,
             output=output,
         )
         plan = self.simulation.plan(request)
-        progress(f"{self.called}: resolving its configuration")
-        log = self._run(plan, place)
-        files = _files(output / "asked")
-        self._raise_failure(files, log)
+        progress(f"{self.called(self.asks[0])}: resolving its configuration")
+        log = self._run(plan, models[0].parent)
+        return [
+            self._understood(ask, scenario, plan, _files(output / scenario.name), log)
+            for ask, scenario in zip(self.asks, request.scenarios, strict=True)
+        ]
+
+    def _understood(
+        self, ask: Ask, scenario: Scenario, plan: SimulationPlan, files: Mapping[str, JsonValue], log: Path
+    ) -> Capture | errors.EngineFailed:
+        """The capture of one command line, or why it was refused."""
+        try:
+            self._raise_failure(ask, files, log)
+        except errors.EngineFailed as refused:
+            return refused
         observed = Observed.by_probe(
             files,
             self.version,
             self.environment.distribution,
-            model=word,
-            arguments=self.ask.arguments,
-            device="cuda" if self.device else "cpu",
+            model=scenario.model,
+            arguments=ask.arguments,
+            device="cuda" if ask.device else "cpu",
             variables=plan.read_variables,
             added=plan.added,
         )
-        made = self.simulation.capture(observed, self._base(word, plan))
-        made = made.model_copy(update={"simulated": self._simulated(files)})
+        made = self.simulation.capture(observed, self._base(ask, scenario.model, plan))
+        made = made.model_copy(update={"simulated": self._simulated(ask, files)})
         return redacted(Capture.model_validate(_evidence(made.model_dump(mode="json"))))
 
     def _run(self, plan: SimulationPlan, place: Path) -> Path:
@@ -133,7 +175,7 @@ class _Run:
             result = process.wait_until(lambda: False, plan.limit_seconds, lambda _: None)
         if result.state != "died":
             raise errors.EngineFailed(
-                f"{self.called}: its configuration code did not end in {plan.limit_seconds:.0f} s",
+                f"{self.called(self.asks[0])}: its configuration code did not end in {plan.limit_seconds:.0f} s",
                 cause=None,
                 advice="try again on a quiet machine",
                 last_words=last_words(log),
@@ -141,14 +183,14 @@ class _Run:
             )
         return log
 
-    def _raise_failure(self, files: Mapping[str, JsonValue], log: Path) -> None:
+    def _raise_failure(self, ask: Ask, files: Mapping[str, JsonValue], log: Path) -> None:
         """Say so, in the engine's own words, when it refused the command line or fell."""
         failed = files.get("failure")
         if isinstance(failed, dict):
             text = "\n".join(_texts(failed.get("last")))
             cause = self.engine.cause(text, "")
             raise errors.EngineFailed(
-                f"{self.called}: refused: {cause.sentence if cause else redact_text(str(failed.get('message')))}",
+                f"{self.called(ask)}: refused: {cause.sentence if cause else redact_text(str(failed.get('message')))}",
                 cause=cause.sentence if cause else None,
                 advice=cause.advice if cause and cause.advice else "check the words after --, the model and the count",
                 last_words=tuple(redact_text(line) for line in text.splitlines()[-LAST_WORDS:]),
@@ -156,26 +198,26 @@ class _Run:
             )
         if "simulation" not in files:
             raise errors.EngineFailed(
-                f"{self.called}: its configuration code fell",
+                f"{self.called(ask)}: its configuration code fell",
                 cause=None,
                 advice="this release may need other libraries than those that answered; please report it",
                 last_words=last_words(log),
                 log=None,
             )
 
-    def _base(self, word: str, plan: SimulationPlan) -> Capture:
-        native = self.engine.native_command(word, self.ask.arguments)
+    def _base(self, ask: Ask, word: str, plan: SimulationPlan) -> Capture:
+        native = self.engine.native_command(word, ask.arguments)
         launch = Launch(
             model=word,
-            model_given=self.ask.model,
-            arguments=redact_words(self.ask.arguments),
+            model_given=ask.model,
+            arguments=redact_words(ask.arguments),
             command=(),
             native_command=redact_words(native),
             variables=redact_variables(plan.read_variables),
             added_by_engdiff=dict(plan.added),
         )
         environment = environment_of(self.environment, self._because())
-        return simulated_capture(self.engine.name, self.version, launch, environment, self.device)
+        return simulated_capture(self.engine.name, self.version, launch, environment, ask.device)
 
     def _because(self) -> str:
         """Whose code was run by whose libraries."""
@@ -183,11 +225,11 @@ class _Run:
             return "its own configuration code, nothing started"
         return f"its libraries ran the configuration code of {self.sources.wheel}, nothing started"
 
-    def _simulated(self, files: Mapping[str, JsonValue]) -> Simulated:
+    def _simulated(self, ask: Ask, files: Mapping[str, JsonValue]) -> Simulated:
         said = files["simulation"]
         told = said if isinstance(said, dict) else {}
         return Simulated(
-            device=self.device.text if self.device else None,
+            device=ask.device.text if ask.device else None,
             wheel=self.sources.wheel if self.sources else None,
             sha256=self.sources.sha256 if self.sources else None,
             stand_ins=_texts(told.get("notes")),
@@ -195,14 +237,18 @@ class _Run:
         )
 
 
-def _model(given: str) -> tuple[Path, str]:
-    """The folder to work in and the model's name in it, so that no path of this machine gets into what is decided."""
+def _model(given: str) -> Path:
+    """The model's folder, made where only its shape is known."""
     folder = cache_folder() / "models"
     if given == TINY:
-        return folder, str(make_tiny(folder).hf.relative_to(folder))
+        return make_tiny(folder).hf
     known = shape(given)
-    path = make_shape(known, folder) if known else local_config(_existing(given), folder)
-    return path.parent, path.name
+    return make_shape(known, folder) if known else local_config(_existing(given), folder)
+
+
+def _from_one_folder(models: Sequence[Path]) -> list[Path]:
+    """Their names in the folder of the first, so that no path of this machine gets into what is decided."""
+    return [model.relative_to(models[0].parent) for model in models]
 
 
 def _existing(given: str) -> Path:

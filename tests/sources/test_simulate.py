@@ -24,7 +24,8 @@ from engdiff.sources import acquire, simulate
 from engdiff.sources.acquire import Wishes
 from engdiff.sources.simulate import Ask
 
-ASK = Ask("llama-3.1-8b", ("--max-num-seqs", "8"), {"VLLM_USE_V1": "1", "HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz"})
+ASK = Ask(pretended("h100:8"), "llama-3.1-8b", ("--max-num-seqs", "8"))
+VARIABLES = {"VLLM_USE_V1": "1", "HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz"}
 GOOD = {"simulation": {"notes": ["torch.version.cuda: 13.0"], "libraries": {"torch": {"asked": "", "answered": "2"}}}}
 
 
@@ -47,7 +48,7 @@ class Simulation:
         script.write_text(
             "import json, pathlib, sys, time\n"
             f"files = json.loads({json.dumps(self.files)!r})\n"
-            f"out = pathlib.Path({str(request.output)!r}, 'asked'); out.mkdir()\n"
+            f"out = pathlib.Path({str(request.output)!r}, 'asked-0'); out.mkdir()\n"
             "for name, text in files.items(): (out / f'{name}.json').write_text(json.dumps(text))\n"
             "print('the last words')\n"
             f"time.sleep({self.seconds}); sys.exit({self.code})\n"
@@ -69,7 +70,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Simulation
 
     def go(simulation: Simulation) -> Capture:
         engine: Engine = replace(engines.get("vllm"), simulation=simulation)  # type: ignore[type-var]
-        return simulate.simulate(engine, "0.32.0", pretended("h100:8"), ASK, lambda text: None)
+        return simulate.simulate(engine, "0.32.0", ASK, VARIABLES, lambda text: None)
 
     return go
 
@@ -120,7 +121,7 @@ def test_a_model_that_nobody_knows(run: Callable[[Simulation], Capture], monkeyp
 
 def test_an_engine_that_cannot_be_simulated_says_so() -> None:
     with pytest.raises(UsageError, match="cannot be simulated"):
-        simulate.simulate(engines.get("llamacpp"), "1", None, ASK, lambda text: None)
+        simulate.simulate(engines.get("llamacpp"), "1", ASK, VARIABLES, lambda text: None)
 
 
 @pytest.mark.parametrize("wishes", [{"python": Path("python")}, {"container": "image"}, {"build": "cpu"}])

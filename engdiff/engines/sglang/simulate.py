@@ -12,7 +12,6 @@ import importlib.util
 import sys
 import tempfile
 import types
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def main() -> None:
     else:
         support.install()
     import_engine()
-    sys.exit(run.each_scenario(order, partial(resolve, device=device)))
+    sys.exit(run.each_scenario(order, device, resolve))
 
 
 # --- the machine that is not there ------------------------------------------------------------------------------
@@ -73,7 +72,7 @@ def pretend(device: kit.Device, version: str) -> None:
     kit.tolerate_missing_operators()
     support.answer_for_amx()
     sys.meta_path.insert(0, support.VisionFinder())
-    kit.StandInPackages(packages)
+    kit.StandInPackages(packages, answers=kit.of_flashinfer(device))
     kit.pretend_triton(device)
     kit.pretend_nvidia_smi(device, Path(tempfile.mkdtemp(prefix="nvidia-smi-", dir=Path(sys.argv[1]).parent)))
     if importlib.util.find_spec("pynvml"):

@@ -13,7 +13,6 @@ import importlib.util
 import re
 import sys
 import types
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ def main() -> None:
     if device:
         pretend(device, order["version"])
     import_engine(device)
-    sys.exit(run.each_scenario(order, partial(resolve, device=device)))
+    sys.exit(run.each_scenario(order, device, resolve))
 
 
 # --- the machine that is not there ------------------------------------------------------------------------------
@@ -121,7 +120,7 @@ def pretend(device: kit.Device, version: str) -> None:
     for name in NAMESPACES:
         setattr(torch.ops, name, Operators(name))
     kit.tolerate_missing_operators(NAMESPACES)
-    kit.StandInPackages(kernels)
+    kit.StandInPackages(kernels, answers=kit.of_flashinfer(device))
     kit.StandInPackages(dict.fromkeys(VENDORED, version), over=True)
     kit.pretend_triton(device)
     kit.pretend_nvml(vendored_nvml(), device)

@@ -25,7 +25,7 @@ SIMULATION = SGLangSimulation()
     [
         ("0.4.6", "0.4.6"),
         ("0.4.9", "0.4.6"),
-        ("0.5.6.post2", "0.5.4"),
+        ("0.5.6.post2", "0.5.9"),
         ("0.5.12.post1", "0.5.12"),
         ("0.5.22", NEWEST_LIBRARIES),
         ("0.9.0", NEWEST_LIBRARIES),

@@ -73,7 +73,9 @@ def test_the_plan_runs_the_releases_own_files_first(tmp_path: Path) -> None:
     assert script.is_file()
     said = json.loads(order.read_text(encoding="utf-8"))
     assert said["device"]["count"] == 8
-    assert said["scenarios"] == [{"name": "asked", "model": "llama", "arguments": ["--tensor-parallel-size", "8"]}]
+    assert said["scenarios"] == [
+        {"name": "asked", "model": "llama", "arguments": ["--tensor-parallel-size", "8"], "count": None}
+    ]
 
 
 CORE: dict[str, Any] = {
