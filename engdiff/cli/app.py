@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from engdiff import __version__, errors
-from engdiff.cli import capture, diff, doctor, env, probe, schema, show
+from engdiff.cli import blame, capture, diff, doctor, env, probe, schema, show
 from engdiff.cli.words import EngineWords
 
 app = typer.Typer(
@@ -46,12 +46,16 @@ def _exits(verb: Callable[..., int]) -> Callable[..., None]:
 VERBS: tuple[tuple[str, Callable[..., int]], ...] = (
     ("capture", capture.capture),
     ("diff", diff.diff),
+    ("blame", blame.blame),
     ("show", show.show),
     ("doctor", doctor.doctor),
     ("schema", schema.schema),
 )
+NAMES_FLAGS = ("blame",)
+"""Verbs to which an engine's flag can be named: an option that they do not know is one."""
+
 for name, verb in VERBS:
-    app.command(name)(_exits(verb))
+    app.command(name, context_settings={"ignore_unknown_options": name in NAMES_FLAGS})(_exits(verb))
 
 environments = typer.Typer(
     help="Environments that engdiff made, one per engine and version.", no_args_is_help=True, rich_markup_mode=None

@@ -118,6 +118,7 @@ def capture(
             container=container,
             start_limit_seconds=start_limit,
             keep_log=keep_log,
+            fresh=simulate is not None,
             attach=AttachWishes(
                 access=Access(token=_token(token_env), ca_file=ca_file, limit_seconds=time_limit), drain=drain
             ),

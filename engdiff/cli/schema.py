@@ -16,9 +16,10 @@ class Kind(StrEnum):
     capture = "capture"
     diff = "diff"
     series = "series"
+    history = "history"
 
 
-def schema(document: Annotated[Kind, typer.Argument(help="capture, diff or series")]) -> int:
+def schema(document: Annotated[Kind, typer.Argument(help="capture, diff, series or history")]) -> int:
     """Print the JSON Schema of a document.
 
     To check captures with other tools: engdiff schema capture > capture.schema.json

@@ -287,6 +287,11 @@ class SimulationPlan:
 class Simulation(Protocol):
     """How an engine's own configuration code answers for a device that is not there; it runs nothing on a device."""
 
+    @property
+    def own_variables(self) -> tuple[str, ...]:
+        """Beginnings of the engine's own variables: with one set, a shipped profile may not be what it decides."""
+        ...
+
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:
         """What answers for a release on a device; ``None`` is this machine as it is.
 

@@ -224,6 +224,10 @@ class Knowledge:
         ]
         return max(between, key=lambda change: (change.precision, Version(change.since)), default=None)
 
+    def changes_of(self, key: str) -> tuple[Change, ...]:
+        """Every known change under a canonical key, a native path or ``variables.NAME``, oldest first."""
+        return tuple(sorted(self._changes_by_key.get(key, ()), key=lambda change: Version(change.since)))
+
     @cached_property
     def conditions(self) -> frozenset[str]:
         """Every setting that a change names as its condition, canonical or native."""

@@ -105,6 +105,8 @@ def _cpu(host: Host) -> str:
 def _made(capture: Capture) -> str:
     """Where it comes from."""
     reading = capture.reading
+    if capture.identity.source == "profile":
+        return "by simulation, shipped as a profile"
     if reading is None:
         return f"by {capture.identity.source}, {capture.identity.captured_at}"
     chosen = reading.starts[reading.chosen]

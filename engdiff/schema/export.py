@@ -8,12 +8,13 @@ from pydantic import BaseModel
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Diff
+from engdiff.schema.history import History
 from engdiff.schema.series import Series
 
-DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff, "series": Series}
+DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff, "series": Series, "history": History}
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``capture``, ``diff`` or ``series``."""
+    """The JSON Schema (draft 2020-12) of a document of :data:`DOCUMENTS`."""
     model = DOCUMENTS[kind]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema(mode="serialization")}

@@ -29,6 +29,7 @@ from engdiff.sources.container import OWN, build_in, place, users_variables
 from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Container, Order, Outcome, Progress
+from engdiff.sources.profiles.shipped import profile_of
 from engdiff.sources.simulate import Ask, simulate, simulation_of
 
 ENGDIFF_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
@@ -40,7 +41,8 @@ class Wishes:
     """What the user said beside the reference. ``like`` is a capture whose command is used again.
 
     ``image`` is what a deployment names; ``container`` an image to launch in, or ``default``: that of the deployment,
-    else the engine's own. ``rehearse``: nothing is made, pulled or started.
+    else the engine's own. ``rehearse``: nothing is made, pulled or started. ``fresh``: resolved now, although a profile
+    is shipped.
     """
 
     model: str | None = None
@@ -54,6 +56,7 @@ class Wishes:
     image: str | None = None
     container: str | None = None
     rehearse: bool = False
+    fresh: bool = False
     attach: AttachWishes = field(default_factory=AttachWishes)
 
 
@@ -169,7 +172,7 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
             raise errors.UsageError(
                 f"{flag} is of a launch, and /{reference.gpu} starts nothing", "leave one of them out"
             )
-    simulation_of(engine)
+    simulation = simulation_of(engine)
     device = None if reference.gpu == HERE else pretended(reference.gpu)
     build = engine.build(look(), "cuda" if device else None)
     version = reference.version or engine.known_versions(build.distribution)[0]
@@ -177,6 +180,10 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
     variables = {**_shell(), **_explicit(wishes, progress)}
     if not is_version(version):
         raise _unknown_version(engine, version, build)
+    if not wishes.fresh and not any(name.startswith(simulation.own_variables) for name in variables):
+        shipped = profile_of(engine.name, version, ask)
+        if shipped is not None:
+            return shipped
     try:
         return simulate(engine, version, ask, variables, progress)
     except (NoSuchRelease, NoWheelError):

@@ -27,6 +27,8 @@ NEWEST_LIBRARIES = "0.5.23"
 class SGLangSimulation:
     """See :class:`engdiff.engines.contract.Simulation` for what each method promises."""
 
+    own_variables: tuple[str, ...] = ("SGLANG_", "SGL_")
+
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:  # noqa: ARG002
         """The wheel (one for all devices) read by an interpreter with libraries of its age; itself for this machine."""
         if not holds(version, since=releases.FIRST_SUPPORTED):

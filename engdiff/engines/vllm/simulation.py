@@ -33,6 +33,8 @@ NEWEST_LIBRARIES = "0.32.0"
 class VllmSimulation:
     """See :class:`engdiff.engines.contract.Simulation` for what each method promises."""
 
+    own_variables: tuple[str, ...] = ("VLLM_",)
+
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:
         """The wheel for GPUs, read by an interpreter that has libraries of its age; for this machine, its own build."""
         if device is None:

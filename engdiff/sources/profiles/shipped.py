@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.shipped import folder
 from engdiff.sources.profiles import grid
 from engdiff.sources.profiles.packing import Tree, merged, unpacked
+from engdiff.sources.simulate import Ask
 
 ENDING = ".json.xz"
 NOT_DATED = ""
@@ -52,11 +53,40 @@ def has(engine: str, version: str) -> bool:
     return (home(engine) / f"{version}{ENDING}").is_file()
 
 
-def scenario_key(device: Pretended, model: str, arguments: Sequence[str]) -> str:
-    """The name of a scenario in a profile, if it is a shipped one."""
+def asked(device: Pretended, model: str, arguments: Sequence[str]) -> grid.Shipped:
+    """What a user asks for, in the words of a profile: ``--flag=value`` is two words, a model has one name."""
     known = shape(model)
     words = tuple(part for word in arguments for part in word.split("=", 1))
-    return grid.Shipped(device, known.key if known else model, words).key
+    return grid.Shipped(device, known.key if known else model, words)
+
+
+def scenario(engine: str, device: Pretended, model: str, arguments: Sequence[str]) -> grid.Shipped:
+    """A shipped scenario. Raises UsageError for one that is not shipped, with those of this engine that are."""
+    wanted = asked(device, model, arguments)
+    if not versions(engine):
+        raise errors.UsageError(f"{engine}: no profiles are shipped", "engdiff profiles list shows what is")
+    if wanted.key in read(engine, versions(engine)[-1])["scenarios"]:
+        return wanted
+    same = [one for one in grid.scenarios() if one.model == wanted.model and one.device.gpu == device.gpu]
+    near = same or [one for one in grid.scenarios() if one.model == wanted.model] or list(grid.scenarios())
+    raise errors.UsageError(
+        f"no profile of {wanted.key} is shipped",
+        f"shipped: {'; '.join(one.key for one in near[:6])}. Any other is resolved when it is asked for: "
+        f"engdiff diff {engine}@OLD/{device.text} {engine}@NEW/{device.text} --model {model}",
+    )
+
+
+def newest_capture(engine: str, key: str) -> Capture | None:
+    """The newest release's capture of a scenario."""
+    made = (_capture_or_none(engine, version, key) for version in reversed(versions(engine)))
+    return next((one for one in made if one), None)
+
+
+def _capture_or_none(engine: str, version: str, key: str) -> Capture | None:
+    try:
+        return capture(engine, version, key)
+    except errors.EngineFailed:
+        return None
 
 
 def tree_of(engine: str, version: str, key: str) -> Tree | None:
@@ -82,7 +112,11 @@ def capture(engine: str, version: str, key: str) -> Capture | None:
     )
 
 
-def rows(engine: str) -> Iterator[tuple[str, Tree]]:
-    """Every profile of an engine, oldest release first."""
-    for version in versions(engine):
-        yield version, read(engine, version)
+def profile_of(engine: str, version: str, ask: Ask) -> Capture | None:
+    """The shipped capture of what is asked, if it is a shipped scenario. Raises EngineFailed where it was refused."""
+    if ask.device is None:
+        return None
+    made = capture(engine, version, asked(ask.device, ask.model, ask.arguments).key)
+    if made is None:
+        return None
+    return made.model_copy(update={"launch": made.launch.model_copy(update={"model_given": ask.model})})
