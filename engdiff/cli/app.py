@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from engdiff import __version__, errors
-from engdiff.cli import blame, capture, diff, doctor, env, probe, schema, show
+from engdiff.cli import blame, capture, diff, doctor, env, explain, probe, profiles, schema, show
 from engdiff.cli.words import EngineWords
 
 app = typer.Typer(
@@ -47,11 +47,12 @@ VERBS: tuple[tuple[str, Callable[..., int]], ...] = (
     ("capture", capture.capture),
     ("diff", diff.diff),
     ("blame", blame.blame),
+    ("explain", explain.explain),
     ("show", show.show),
     ("doctor", doctor.doctor),
     ("schema", schema.schema),
 )
-NAMES_FLAGS = ("blame",)
+NAMES_FLAGS = ("blame", "explain")
 """Verbs to which an engine's flag can be named: an option that they do not know is one."""
 
 for name, verb in VERBS:
@@ -72,7 +73,16 @@ probes = typer.Typer(
 app.add_typer(probes, name="probe")
 probes.command("export")(_exits(probe.export))
 
-STARTS_NOTHING = ("show", "doctor", "schema", "env", "probe")
+shipped = typer.Typer(
+    help="Captures that engdiff ships: what every release decides on pretended GPUs, resolved by its own code.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(shipped, name="profiles")
+for name, verb in (("list", profiles.list_), ("refresh", profiles.refresh)):
+    shipped.command(name)(_exits(verb))
+
+STARTS_NOTHING = ("show", "doctor", "schema", "env", "probe", "profiles")
 
 
 def _version(wanted: bool) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from engdiff.cli.words import EngineWords
-
-if TYPE_CHECKING:
-    from engdiff.diff.history import Release
 
 GPU = "h100-80gb"
 MODEL = "llama-3.1-8b"
@@ -42,6 +38,7 @@ def blame(
     from engdiff import engines
     from engdiff.diff.history import Asked, history
     from engdiff.diff.keys import key_of
+    from engdiff.diff.shipped_releases import releases
     from engdiff.knowledge.gpus import pretended
     from engdiff.knowledge.versions import older
     from engdiff.report.console import stdout
@@ -52,8 +49,8 @@ def blame(
     words: EngineWords = context.obj
     found = engines.get(engine)
     of = scenario(found.name, pretended(gpu), model, words.words or ())
-    key = key_of(setting, found, newest_capture(found.name, of.key))
-    told = history(found, Asked(key, of.device.text, of.model, of.arguments), _releases(found.name, of.key))
+    key = key_of(setting, (found,), newest_capture(found.name, of.key))
+    told = history(found, Asked(key, of.device.text, of.model, of.arguments), releases(found.name, of.key))
     newest = versions(found.name)[-1]
     newer = [v for v in found.known_versions(found.distributions[0]) if older(newest, v)]
     if json:
@@ -61,18 +58,3 @@ def blame(
     else:
         print_history(told, stdout(), newer, everything=everything)
     return 0
-
-
-def _releases(engine: str, key: str) -> Iterator[Release]:
-    from engdiff.diff.history import Release
-    from engdiff.errors import EngineFailed
-    from engdiff.schema.values import Unknown
-    from engdiff.sources.profiles.shipped import capture, versions
-
-    for version in versions(engine):
-        try:
-            made = capture(engine, version, key)
-        except EngineFailed as refused:
-            yield Release(version, Unknown(because=refused.message))
-        else:
-            yield Release(version, made or Unknown(because="its profile does not hold this scenario"))

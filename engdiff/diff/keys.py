@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from engdiff.engines.contract import Engine
 from engdiff.engines.layers import MISSING, lookup
 from engdiff.errors import UsageError
+from engdiff.knowledge.decisions import decisions, short_names
 from engdiff.knowledge.settings import registry
 from engdiff.schema.capture import Capture
 
-DECISIONS = {"runner": "runner.name", "attention": "kernels.attention_backend", "weights": "memory.weights"}
-"""Short names of what is decided and is no setting."""
 
-
-def key_of(text: str, engine: Engine, newest: Capture | None) -> str:
+def key_of(text: str, engines: Sequence[Engine], newest: Capture | None) -> str:
     """The key of a canonical name, a flag, a short name, or a path of the engine's own configuration.
 
     Raises :class:`~engdiff.errors.UsageError` for what is none of them.
     """
     wanted = text.strip()
-    if wanted in registry() or wanted in DECISIONS.values():
+    if wanted in registry() or wanted in decisions():
         return wanted
-    if wanted in DECISIONS:
-        return DECISIONS[wanted]
-    if by_flag := flagged(wanted, (engine,)):
+    if wanted in short_names():
+        return short_names()[wanted]
+    if by_flag := flagged(wanted, engines):
         return by_flag
-    for path in (wanted, f"{engine.native_root}{wanted}", f"variables.{wanted}"):
+    roots = ("", *(engine.native_root for engine in engines), "variables.")
+    for path in (f"{root}{wanted}" for root in roots):
         if newest is not None and lookup(newest.native, path) is not MISSING:
             return path
     raise unknown(text)
@@ -53,7 +52,7 @@ def _versions(engine: Engine) -> tuple[str, ...]:
 
 def unknown(text: str) -> UsageError:
     """No such setting, with what is nearest."""
-    near = get_close_matches(text, [*registry(), *DECISIONS], n=4, cutoff=0.4)
+    near = get_close_matches(text, [*registry(), *short_names()], n=4, cutoff=0.4)
     return UsageError(
         f"`{text}`: no setting, flag or decision of this name is known",
         f"near: {', '.join(near)}" if near else "engdiff explain lists them all",

@@ -126,9 +126,17 @@ def pretend(device: kit.Device, version: str) -> None:
     kit.pretend_nvml(vendored_nvml(), device)
 
 
-KERNEL_PACKAGES = {"flashinfer-python": ("flashinfer", "flashinfer_cubin"), "torchvision": ("torchvision",)}
-"""What every CUDA wheel of vLLM asks for and a CPU environment lacks, by import name. The project's image has the
-binaries of FlashInfer beside it (docker/Dockerfile), without which it counts as absent where there is no compiler."""
+KERNEL_PACKAGES = {
+    "flashinfer-python": ("flashinfer", "flashinfer_cubin"),
+    "humming-kernels": ("humming",),
+    "nvidia-cutlass-dsl": ("cutlass",),
+    "quack-kernels": ("quack",),
+    "tilelang": ("tilelang",),
+    "tokenspeed-mla": ("tokenspeed_mla",),
+    "torchvision": ("torchvision",),
+}
+"""What CUDA wheels of vLLM ask for and a CPU environment lacks, by import name. The project's image has the binaries of
+FlashInfer beside it (docker/Dockerfile), without which it counts as absent where there is no compiler."""
 
 VENDORED = ("vllm.third_party.deep_gemm", "vllm.third_party.flashmla")
 """Kernel packages inside the wheel: their Python files are here, and what they load is not."""

@@ -61,14 +61,14 @@ def same(one: JsonValue, other: JsonValue) -> bool:
     return type(one) is type(other) and one == other
 
 
-def text(tree: Tree) -> bytes:
+def content(tree: Tree) -> bytes:
     """A tree as bytes, always the same ones."""
     return json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def packed(tree: Tree) -> bytes:
     """Compressed for shipping."""
-    return lzma.compress(text(tree), preset=9 | lzma.PRESET_EXTREME)
+    return lzma.compress(content(tree), preset=9 | lzma.PRESET_EXTREME)
 
 
 def unpacked(data: bytes) -> Tree:

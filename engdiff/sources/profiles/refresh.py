@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from engdiff import engines
 from engdiff.engines.contract import Engine
-from engdiff.errors import EngineFailed
+from engdiff.errors import EngineFailed, UsageError
+from engdiff.references import EngineReference, parse
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.values import Unknown
 from engdiff.sources.order import Progress
 from engdiff.sources.profiles import grid
-from engdiff.sources.profiles.packing import Tree, own, packed, shared
+from engdiff.sources.profiles.packing import Tree, content, merged, own, packed, shared, unpacked
 from engdiff.sources.profiles.shipped import ENDING, NOT_DATED
 from engdiff.sources.simulate import Ask, simulate_all
 
@@ -24,6 +27,48 @@ SimulateAll = Callable[[Sequence[grid.Shipped]], Iterable[Simulated]]
 NOT_KEPT = Unknown(because="a profile is the same on every machine that makes it")
 
 
+@dataclass(frozen=True)
+class Refreshed:
+    """How it ended: one sentence, and whether it is what was there."""
+
+    says: str
+    same: bool
+
+
+def refreshed(text: str, folder: Path, progress: Progress, *, check: bool = False) -> Refreshed:
+    """Make the profile of ``engine@version`` and write it; with ``check`` only compare it with the one that is there.
+
+    Raises :class:`~engdiff.errors.UsageError` for what is no release.
+    """
+    reference = parse(text)
+    if not isinstance(reference, EngineReference) or reference.version is None or reference.gpu:
+        raise UsageError(f"`{text}` is no release", "write ENGINE@VERSION: vllm@0.33.1")
+    tree = profile(engines.get(reference.engine), reference.version, progress)
+    path = folder / f"{reference.version}{ENDING}"
+    before = unpacked(path.read_bytes()) if path.is_file() else None
+    same = before is not None and content(before) == content(tree)
+    if check:
+        return Refreshed(f"{text}: {'the same, byte for byte' if same else _differs(before, tree)}", same)
+    write(tree, folder)
+    refusals = sum("refused" in entry for entry in tree["scenarios"].values())
+    told = f"{text}: {len(tree['scenarios'])} scenarios, {refusals} of them refused by the engine, in {path}"
+    return Refreshed(f"{told}{' (as before)' if same else ''}", same)
+
+
+def _differs(before: Tree | None, after: Tree) -> str:
+    """Which scenarios are not what is shipped."""
+    if before is None:
+        return "no profile of it is shipped"
+    keys = sorted(before["scenarios"].keys() | after["scenarios"].keys())
+    moved = [key for key in keys if _scenario(before, key) != _scenario(after, key)]
+    return f"differs from what is shipped in {', '.join(moved) or 'its frame'}"
+
+
+def _scenario(tree: Tree, key: str) -> bytes:
+    entry = tree["scenarios"].get(key) or {}
+    return content(merged(tree["shared"], entry["own"]) if "own" in entry else entry)
+
+
 def profile(engine: Engine, version: str, progress: Progress) -> Tree:
     """The whole profile of a release as data."""
 
@@ -31,21 +76,21 @@ def profile(engine: Engine, version: str, progress: Progress) -> Tree:
         asks = [Ask(one.device, one.model, one.arguments) for one in scenarios]
         return simulate_all(engine, version, asks, {}, progress)
 
-    return assembled(engine.name, version, grid.scenarios(), resolve)
+    return assembled(engine, version, grid.scenarios(), resolve)
 
 
-def assembled(engine: str, version: str, scenarios: Sequence[grid.Shipped], resolve: SimulateAll) -> Tree:
+def assembled(engine: Engine, version: str, scenarios: Sequence[grid.Shipped], resolve: SimulateAll) -> Tree:
     """Every scenario resolved, with what all captures share kept once."""
     made = {
         one.key: result
         for _, several in groupby(scenarios, key=lambda one: one.device.gpu.key)
         for one, result in _pairs(list(several), resolve)
     }
-    trees = {key: lasting(result) for key, result in made.items() if isinstance(result, Capture)}
+    trees = {key: lasting(result, engine) for key, result in made.items() if isinstance(result, Capture)}
     common = shared(list(trees.values()))
     return {
         "schema": CAPTURE_SCHEMA,
-        "engine": engine,
+        "engine": engine.name,
         "version": version,
         "shared": common,
         "scenarios": {
@@ -69,7 +114,7 @@ def refusal(error: EngineFailed) -> dict[str, Any]:
     }
 
 
-def lasting(capture: Capture) -> Tree:
+def lasting(capture: Capture, engine: Engine) -> Tree:
     """A capture without what tells the machine or the day on which it was made."""
     identity = capture.identity.model_copy(
         update={"captured_at": NOT_DATED, "engdiff_version": "", "environment": NOT_KEPT}
@@ -78,8 +123,22 @@ def lasting(capture: Capture) -> Tree:
     if simulated is not None:
         pinned = {name: one for name, one in simulated.libraries.items() if one.asked.startswith("==")}
         simulated = simulated.model_copy(update={"libraries": pinned})
-    tree: Tree = capture.model_copy(update={"identity": identity, "simulated": simulated}).model_dump(mode="json")
+    native = _without_noise(dict(capture.native), engine)
+    update = {"identity": identity, "simulated": simulated, "native": native}
+    tree: Tree = capture.model_copy(update=update).model_dump(mode="json")
     return tree
+
+
+def _without_noise(tree: Tree, engine: Engine, path: str = "") -> Tree:
+    """The native configuration without leaves that differ run by run, or that say where things lie."""
+    found: Tree = {}
+    for name, value in tree.items():
+        at = f"{path}{name}"
+        if isinstance(value, dict):
+            found[name] = _without_noise(value, engine, f"{at}.")
+        elif not engine.knowledge.is_noise(at.removeprefix(engine.native_root)):
+            found[name] = value
+    return found
 
 
 def write(tree: Tree, folder: Path) -> Path:
