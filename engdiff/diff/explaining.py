@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from packaging.version import Version
+
 from engdiff.diff.values_at import value_at
 from engdiff.engines.contract import Engine
 from engdiff.knowledge.decisions import decisions
-from engdiff.knowledge.settings import registry
+from engdiff.knowledge.settings import SettingInfo, registry
 from engdiff.knowledge.tables import Fact
-from engdiff.knowledge.versions import release
 from engdiff.schema.capture import Capture
 from engdiff.schema.explanation import Explanation, InCapture, OfEngine, Spelling, Told
 from engdiff.schema.history import History
@@ -30,11 +31,15 @@ def explanation(
         unit=info.unit if info else "",
         meaning=said.meaning if said else "A part of the engine's own configuration, which engdiff has no words for.",
         why=said.why if said else "",
-        effects={name: sentence for name, sentence in info.effects.items()} if info else {},
+        effects=_effects(info) if info else {},
         depends_on=info.depends_on if info else (),
         here=_in_capture(key, capture) if capture else None,
         engines=tuple(one for one in told if one.spellings or one.facts or one.defaults),
     )
+
+
+def _effects(info: SettingInfo) -> dict[str, str]:
+    return {str(name): sentence for name, sentence in info.effects.items()}
 
 
 def _of_engine(key: str, engine: Engine, history: History | None, capture: Capture | None) -> OfEngine:
@@ -66,7 +71,7 @@ def _facts(key: str, engine: Engine, version: str) -> Iterator[Fact]:
 def _spellings(key: str, engine: Engine, version: str) -> Iterator[Spelling]:
     """Releases that spell it alike, newest first; from the oldest known to the newest."""
     known = engine.known_versions(engine.distributions[0]) or (version,)
-    ordered = sorted({*known, version}, key=release, reverse=True)
+    ordered = sorted({*known, version}, key=Version, reverse=True)
     spelt = ((one, engine.knowledge.names(one).get(key)) for one in ordered)
     for names, several in groupby(spelt, key=lambda pair: pair[1] and (pair[1].flag, pair[1].variable, pair[1].native)):
         releases = [one for one, _ in several]

@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from engdiff import __version__, errors
 from engdiff.knowledge.gpus import Pretended
-from engdiff.knowledge.versions import release
 from engdiff.models.shapes import shape
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.shipped import folder
@@ -29,7 +30,7 @@ def home(engine: str) -> Path:
 
 def versions(engine: str) -> tuple[str, ...]:
     """Releases with a profile, oldest first."""
-    return tuple(sorted((path.name.removesuffix(ENDING) for path in home(engine).glob(f"*{ENDING}")), key=release))
+    return tuple(sorted((path.name.removesuffix(ENDING) for path in home(engine).glob(f"*{ENDING}")), key=Version))
 
 
 @cache
