@@ -17,9 +17,10 @@ class Kind(StrEnum):
     diff = "diff"
     series = "series"
     history = "history"
+    explanation = "explanation"
 
 
-def schema(document: Annotated[Kind, typer.Argument(help="capture, diff, series or history")]) -> int:
+def schema(document: Annotated[Kind, typer.Argument(help="capture, diff, series, history or explanation")]) -> int:
     """Print the JSON Schema of a document.
 
     To check captures with other tools: engdiff schema capture > capture.schema.json

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from engdiff import engines
 from engdiff.diff.accept import Acceptance
 from engdiff.diff.across.compare import compare_engines
+from engdiff.diff.behaviours import behaviours
 from engdiff.diff.document import finding_of, rank, side_of, split, warnings_of
 from engdiff.diff.findings import Found
 from engdiff.diff.ground import ground_not_compared, machine_moves, package_moves
@@ -95,6 +96,7 @@ def compare(
         ),
         warnings_new=warnings_of(old, new),
         warnings_gone=warnings_of(new, old),
+        behaviours=behaviours(old, new, engine, [change for _, change in known if change]),
         pinned_command=commands.native,
         prove_command=commands.prove,
     )

@@ -29,7 +29,7 @@ from engdiff.redact import REDACTED
 from engdiff.references import HERE
 from engdiff.schema.capture import Capture, Environment
 from engdiff.schema.diff import Finding, Pin
-from engdiff.schema.values import Unknown, plain
+from engdiff.schema.values import Unknown, Value, plain
 
 STDIN = "-"
 """A label that names nothing that could be read again."""
@@ -40,20 +40,31 @@ STARTS = (StartRefused, StartMended, DiedServing, FailureChanged, FailureMoved)
 
 def known_change(found: Found, old: Capture, new: Capture, engine: Engine) -> Change | None:
     """What the engine's knowledge says of this very move, between these versions, on this kind of device."""
+    releases = between(old, new)
+    if releases is None:
+        return None
+    key = found.key.removeprefix(engine.native_root)
+    return engine.knowledge.change(key, releases, platform_of(new), plain(found.new), known_settings(new, engine))
+
+
+def between(old: Capture, new: Capture) -> tuple[str, str] | None:
+    """The two releases, where both are known and the new one is not the older."""
     before, after = (plain(c.identity.version) for c in (old, new))
     if not isinstance(before, str) or not isinstance(after, str):
         return None
     if not (is_version(before) and is_version(after)) or older(after, before):
         return None
-    platform = _platform(new)
-    key = found.key.removeprefix(engine.native_root)
-    leaves = {name: lookup(new.native, f"{engine.native_root}{name}") for name in engine.knowledge.conditions}
+    return before, after
+
+
+def known_settings(capture: Capture, engine: Engine) -> dict[str, object]:
+    """What the conditions of changes look at, by canonical key and by native path."""
+    leaves = {name: lookup(capture.native, f"{engine.native_root}{name}") for name in engine.knowledge.conditions}
     settings = {name: value for name, value in leaves.items() if value is not MISSING}
-    settings |= {name: plain(setting.final) for name, setting in new.settings.items()}
-    return engine.knowledge.change(key, (before, after), platform, plain(found.new), settings)
+    return settings | {name: plain(setting.final) for name, setting in capture.settings.items()}
 
 
-def _platform(capture: Capture) -> str:
+def platform_of(capture: Capture) -> str:
     """What the knowledge calls this kind of device; a word of no platform where no device is stated."""
     devices = capture.identity.devices
     if not devices:
@@ -70,11 +81,12 @@ def informed(found: Found, change: Change | None, new: Capture, engine: Engine) 
         )
     if change is None:
         return found
-    why = f"{_sentence(change.summary)} {_sentence(change.matters)}"
+    why = f"{sentence(change.summary)} {sentence(change.matters)}"
     return replace(found, why=why, since=change.since, area=found.area if found.asked else change.area or found.area)
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
@@ -92,7 +104,7 @@ def pin_for(found: Found, change: Change | None, old: Capture, new: Capture, eng
     if made is not None:
         return pin_of(made)
     if change and change.pin:
-        return _known_pin(change, found)
+        return known_pin(change, found.old)
     if style == "env" and engine.pin(found.key, old, new, "flags") is not None:
         return Pin(text=None, because="only a flag restores it")
     return Pin(text=None, because=_no_pin(found))
@@ -103,11 +115,13 @@ def pin_of(made: EnginePin) -> Pin:
     return Pin(text=made.text(), style=made.style, because=made.where())
 
 
-def _known_pin(change: Change, found: Found) -> Pin:
-    assert change.pin is not None, "only called for a change with a pin"
-    if not change.pin_is_complete:
+def known_pin(change: Change, old: Value | None = None) -> Pin:
+    """What the knowledge says restores the old state; ``old``: the value to restore, where it is known."""
+    if change.pin is None:
+        return Pin(text=None, because=change.no_pin or "no flag or variable of this version restores it")
+    if not change.pin_is_complete or (old is None and "{old}" in change.pin):
         return Pin(text=None, because=f"fill in: {change.pin}")
-    text = change.pin.replace("{old}", str(plain(found.old)))
+    text = change.pin.replace("{old}", str(plain(old) if old else ""))
     return Pin(text=text, style="flags" if text.startswith("-") else "env")
 
 

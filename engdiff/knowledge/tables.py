@@ -52,7 +52,11 @@ class Change:
         """Whether this change led to ``value`` under these other settings; what it does not name it leaves open."""
         stated = self.extra.get("new")
         fits = stated is None or str(stated).lower() == str(value).lower()
-        return fits and all(_meets(settings.get(key), wanted, value) for key, wanted in self.when.items())
+        return fits and self.meets(value, settings)
+
+    def meets(self, value: object, settings: Mapping[str, object]) -> bool:
+        """Whether everything that the change needs in order to act holds; ``value`` is that of its own key."""
+        return all(_meets(settings.get(key), wanted, value) for key, wanted in self.when.items())
 
     @property
     def precision(self) -> int:
@@ -223,6 +227,10 @@ class Knowledge:
             and change.explains(new_value, settings)
         ]
         return max(between, key=lambda change: (change.precision, Version(change.since)), default=None)
+
+    def came_between(self, older: str, newer: str) -> tuple[Change, ...]:
+        """Every known change that a release after ``older`` has and ``newer`` too."""
+        return tuple(change for change in self.changes if came_between(older, change.since, newer))
 
     def changes_of(self, key: str) -> tuple[Change, ...]:
         """Every known change under a canonical key, a native path or ``variables.NAME``, oldest first."""

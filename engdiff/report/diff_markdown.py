@@ -20,7 +20,7 @@ from engdiff.report.wording import (
     side_name,
     verdict,
 )
-from engdiff.schema.diff import Across, Diff, Finding, Waterfall
+from engdiff.schema.diff import Across, Behaviour, Diff, Finding, Waterfall
 from engdiff.units import format_bytes
 
 
@@ -49,6 +49,7 @@ def diff_markdown(diff: Diff) -> str:
             f"{count(len(diff.packages), 'package')} {names.packages}",
             ", ".join(text(package(m, diff.across)) for m in diff.packages),
         ),
+        _behaviours(diff),
         *_warnings(diff),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -58,6 +59,17 @@ def _origin(diff: Diff) -> str:
     """What the two sides are, where one is no launch."""
     sides = (diff.old, diff.new)
     return " → ".join(text(label(side)) for side in sides) if any(side.read_from for side in sides) else ""
+
+
+def _behaviours(diff: Diff) -> str:
+    """Known changes that no value shows; cosmetic ones are left out."""
+    costly = [one for one in diff.behaviours if one.area != "cosmetic"]
+    return folded(f"{count(len(costly), 'known change')} shown by no value", _items(map(_known, costly)))
+
+
+def _known(one: Behaviour) -> str:
+    pin = f" Pin: {code(one.pin.text)}" if one.pin.text else ""
+    return text(f"since {one.since}, {one.area}: {one.says}") + pin
 
 
 def _warnings(diff: Diff) -> tuple[str, ...]:

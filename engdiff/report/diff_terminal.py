@@ -31,6 +31,7 @@ FEW_PACKAGES = 12
 LONGEST_BAR = 24
 SHORTEST_BAR = 4
 LONGEST_LINE = 160
+MOST_BEHAVIOURS = 8
 """Lines of a log are cut here unless everything is asked for."""
 
 HOW = {"product": "one factor after the other", "remainder": "it is what the others leave"}
@@ -57,6 +58,7 @@ def print_diff(diff: Diff, console: Console, *, everything: bool = False) -> Non
         across_terminal.words(page, diff.across)
         across_terminal.rest(page, diff.across, everything=everything)
     _ground(page, diff, everything)
+    _behaviours(page, diff, everything)
     _warnings(page, diff, everything)
     _rest(page, diff, everything)
 
@@ -200,6 +202,26 @@ def _ground(page: Page, diff: Diff, everything: bool) -> None:
         rest = len(diff.packages) - len(shown)
         more = f", and {rest} more (--all)" if rest else ""
         page.line(Text(", ".join(package(m, diff.across) for m in shown) + more, style="quiet"), indent=INDENT)
+
+
+def _behaviours(page: Page, diff: Diff, everything: bool) -> None:
+    """What is known to have changed and what no value shows; the first few of those that can cost something."""
+    costly = [one for one in diff.behaviours if one.area != "cosmetic"]
+    shown = diff.behaviours if everything else costly[:MOST_BEHAVIOURS]
+    if not diff.behaviours:
+        return
+    page.section(f"Known to have changed between these releases, shown by no value: {len(costly)}")
+    for one in shown:
+        lead = Text.assemble("   ", (f"{one.since:<8}", "title"), " ", (f"{one.area:<10}", one.area), " ")
+        limit = f" (on {one.applies_to})" if one.applies_to else ""
+        page.line(f"{one.says}{limit}", lead=lead)
+        if one.pin.text:
+            page.whole(Text(one.pin.text, style="pin"), lead=Text("            pin        "))
+        if everything:
+            page.line(Text(f"read in {one.source}", style="quiet"), indent=lead.cell_len)
+    if len(shown) < len(diff.behaviours):
+        rest = len(diff.behaviours) - len(shown)
+        page.line(Text(f"{rest} more, and the sources of all (--all)", style="quiet"), indent=3)
 
 
 def _warnings(page: Page, diff: Diff, everything: bool) -> None:

@@ -196,10 +196,25 @@ class Across(Frozen):
     other_meanings: tuple[OtherMeaning, ...] = ()
 
 
+class Behaviour(Frozen):
+    """A known change between the two releases that no value of either side shows.
+
+    ``applies_to``: devices or models that it is limited to, which a capture does not tell.
+    """
+
+    key: str
+    area: Area
+    since: str
+    says: str
+    applies_to: str | None = None
+    pin: Pin
+    source: str
+
+
 class Diff(Frozen):
     """The whole answer. ``findings`` are ranked: unasked first, explained first, costly areas first.
 
-    ``across``: only between different engines.
+    ``behaviours``: known, and shown by no value; they are no findings. ``across``: only between different engines.
     """
 
     document: Literal["diff"] = "diff"
@@ -218,4 +233,5 @@ class Diff(Frozen):
     warnings_gone: tuple[str, ...] = ()
     pinned_command: str | None = None
     prove_command: str | None = None
+    behaviours: tuple[Behaviour, ...] = ()
     across: Across | None = Field(default=None, exclude_if=_is_none)

@@ -8,10 +8,17 @@ from pydantic import BaseModel
 
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Diff
+from engdiff.schema.explanation import Explanation
 from engdiff.schema.history import History
 from engdiff.schema.series import Series
 
-DOCUMENTS: dict[str, type[BaseModel]] = {"capture": Capture, "diff": Diff, "series": Series, "history": History}
+DOCUMENTS: dict[str, type[BaseModel]] = {
+    "capture": Capture,
+    "diff": Diff,
+    "series": Series,
+    "history": History,
+    "explanation": Explanation,
+}
 
 
 def json_schema(kind: str) -> dict[str, Any]:

@@ -16,12 +16,20 @@ from pydantic_core import PydanticSerializationError
 from engdiff import errors
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
+from engdiff.schema.explanation import EXPLANATION_SCHEMA, Explanation
+from engdiff.schema.history import HISTORY_SCHEMA, History
 from engdiff.schema.series import SERIES_SCHEMA, Series
 from engdiff.schema.upgrade import upgrade
 
-Document = TypeVar("Document", Capture, Diff, Series)
+Document = TypeVar("Document", Capture, Diff, Series, History, Explanation)
 
-NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA, "series": SERIES_SCHEMA}
+NEWEST = {
+    "capture": CAPTURE_SCHEMA,
+    "diff": DIFF_SCHEMA,
+    "series": SERIES_SCHEMA,
+    "history": HISTORY_SCHEMA,
+    "explanation": EXPLANATION_SCHEMA,
+}
 
 
 def load_capture(path: Path) -> Capture:

@@ -33,6 +33,7 @@ from engdiff.schema.capture import (
 from engdiff.schema.diff import (
     Accepted,
     Across,
+    Behaviour,
     Beside,
     Diff,
     Finding,
@@ -47,6 +48,8 @@ from engdiff.schema.diff import (
     Step,
     Waterfall,
 )
+from engdiff.schema.explanation import Explanation, InCapture, OfEngine, Spelling, Told
+from engdiff.schema.history import Account, History, Left, Moved, Span
 from engdiff.schema.series import Series, SeriesMove, SeriesRow
 from engdiff.schema.values import Evidence, Known, Unknown
 
@@ -262,6 +265,17 @@ def full_diff() -> Diff:
         not_compared=(NotCompared(what="graphs", because="one side has none"),),
         warnings_new=("slow",),
         warnings_gone=("slower",),
+        behaviours=(
+            Behaviour(
+                key="memory.profile_formula",
+                area="memory",
+                since="0.27.0",
+                says="The peak is counted in another way.",
+                applies_to="MLA models",
+                pin=pin,
+                source="vllm/utils/mem_utils.py 0.26.0, 0.27.0",
+            ),
+        ),
         pinned_command="vllm serve tiny --max-model-len 2048",
         prove_command="engdiff diff old.json vllm@0.32.0 -- --max-model-len 2048",
         across=Across(
@@ -327,4 +341,70 @@ def full_series(full_diff: Diff) -> Series:
         diffs=(full_diff, full_diff),
         worst=2,
         next_command="engdiff diff old.json new.json",
+    )
+
+
+SPAN = Span(first="0.20.0", last="0.22.0", releases=3, value=known(0.92), origin="default", because="a rule")
+
+
+@pytest.fixture(scope="session")
+def full_history() -> History:
+    """A History with every field filled."""
+    account = Account(since="0.20.0", kind="default", summary="It grew.", matters="More KV.", source="cache.py 0.20.0")
+    return History(
+        engine="vllm",
+        key="kv.gpu_memory_utilization",
+        unit="fraction",
+        device="h100-80gb:2",
+        model="llama-3.1-70b",
+        arguments=("--tensor-parallel-size", "2"),
+        spans=(SPAN,),
+        moves=(
+            Moved(
+                before="0.19.1",
+                since="0.20.0",
+                headline="0.9 → 0.92",
+                accounts=(account,),
+                pin=Pin(text="--gpu-memory-utilization 0.9", style="flags", because="in this order"),
+            ),
+        ),
+        accounts=(account,),
+        without=(Left(version="0.10.0", because="the model is not known to it"),),
+    )
+
+
+@pytest.fixture(scope="session")
+def full_explanation() -> Explanation:
+    """An Explanation with every field filled."""
+    return Explanation(
+        key="kv.gpu_memory_utilization",
+        area="memory",
+        unit="fraction",
+        meaning="The share of device memory.",
+        why="The pool follows from it.",
+        effects={"memory": "The pool grows."},
+        depends_on=("kv.configured_bytes",),
+        here=InCapture(
+            engine="vllm",
+            version="0.32.0",
+            value=known(0.92),
+            origin="default",
+            configured=known(0.9),
+            because=("a rule",),
+            unknown_because="not asked",
+        ),
+        engines=(
+            OfEngine(
+                engine="vllm",
+                title="vLLM",
+                spellings=(
+                    Spelling(first="0.10.0", last="0.33.0", flag="--x", variable="VLLM_X", native="cache_config.x"),
+                ),
+                means="of total memory",
+                facts=(Told(says="It is of total memory.", source="gpu_worker.py 0.32.0"),),
+                device="h100-80gb",
+                model="llama-3.1-8b",
+                defaults=(SPAN,),
+            ),
+        ),
     )

@@ -14,14 +14,22 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engdiff.knowledge.settings import AREAS
-from engdiff.schema import capture, diff, files, series, upgrade
+from engdiff.schema import capture, diff, explanation, files, history, series, upgrade
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
+from engdiff.schema.explanation import EXPLANATION_SCHEMA, Explanation
 from engdiff.schema.export import DOCUMENTS, json_schema
+from engdiff.schema.history import HISTORY_SCHEMA, History
 from engdiff.schema.series import SERIES_SCHEMA, Series
 
 GOLDEN = Path(__file__).parent / "golden"
-NEWEST = {"capture": CAPTURE_SCHEMA, "diff": DIFF_SCHEMA, "series": SERIES_SCHEMA}
+NEWEST = {
+    "capture": CAPTURE_SCHEMA,
+    "diff": DIFF_SCHEMA,
+    "series": SERIES_SCHEMA,
+    "history": HISTORY_SCHEMA,
+    "explanation": EXPLANATION_SCHEMA,
+}
 RELEASED = sorted(GOLDEN.glob("*-*.json"))
 
 
@@ -29,14 +37,12 @@ def document_kind(path: Path) -> str:
     return path.stem.rpartition("-")[0]
 
 
-def load(path: Path) -> Capture | Diff | Series:
+def load(path: Path) -> Any:
     return read(path.read_text(encoding="utf-8"), document_kind(path))
 
 
-def read(text: str, kind: str) -> Capture | Diff | Series:
-    if kind == "series":
-        return files.parse(text, "x", Series)
-    return files.parse(text, "x", Capture) if kind == "capture" else files.parse(text, "x", Diff)
+def read(text: str, kind: str) -> Any:
+    return files.parse(text, "x", DOCUMENTS[kind])  # type: ignore[type-var]
 
 
 def test_every_released_schema_has_its_golden_file() -> None:
@@ -52,10 +58,14 @@ def test_every_released_schema_loads_for_ever(path: Path) -> None:
 
 
 def test_golden_files_of_the_newest_schema_use_every_field(
-    full_capture: Capture, full_diff: Diff, full_series: Series
+    full_capture: Capture,
+    full_diff: Diff,
+    full_series: Series,
+    full_history: History,
+    full_explanation: Explanation,
 ) -> None:
     """After a release this fails only for a new schema: write its golden file with WRITE_GOLDEN=1, never an old one."""
-    for document in (full_capture, full_diff, full_series):
+    for document in (full_capture, full_diff, full_series, full_history, full_explanation):
         path = GOLDEN / f"{document.document}-{document.schema_version}.json"
         if os.environ.get("WRITE_GOLDEN"):
             path.write_text(files.dump(document), encoding="utf-8")
@@ -93,9 +103,14 @@ def unused_fields(document: BaseModel) -> tuple[set[str], set[str]]:
 
 
 def test_the_full_documents_leave_out_no_model_and_no_field(
-    full_capture: Capture, full_diff: Diff, full_series: Series
+    full_capture: Capture,
+    full_diff: Diff,
+    full_series: Series,
+    full_history: History,
+    full_explanation: Explanation,
 ) -> None:
-    for document, module in ((full_capture, capture), (full_diff, diff), (full_series, series)):
+    documents = (full_capture, full_diff, full_series, full_history, full_explanation)
+    for document, module in zip(documents, (capture, diff, series, history, explanation), strict=True):
         seen, unused = unused_fields(document)
         assert models_of(module) <= seen
         assert {field for field in unused if field.partition(".")[0] in models_of(module)} == set()
