@@ -1,7 +1,8 @@
 """The one parser of references: wherever a verb wants a Capture, the user may give any of these.
 
 A capture file or a log, ``-`` (standard input), a URL of a running server, ``engine@version`` or ``engine``
-(launched now), ``engine@version/gpu`` (resolved by the engine's own code for a GPU that need not be there).
+(launched now), ``engine@version/gpu`` (a shipped profile, else resolved by the engine's own code for a GPU that need
+not be there).
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from engdiff import errors
 _ENGINE = re.compile(r"^(?P<engine>[A-Za-z][A-Za-z0-9_.\-]*?)(?:@(?P<version>[^/@\s]*))?(?:/(?P<gpu>[^/\s]+))?$")
 HERE = "here"
 """In place of a GPU: this machine as it is, nothing pretended."""
+
+ANY = "any"
+"""In place of a GPU: whatever device there is, for engines whose defaults follow from none."""
 
 _FILE_ENDINGS = (".json", ".log", ".txt", ".yaml", ".yml", ".gz")
 

@@ -48,9 +48,9 @@ def blame(
 
     words: EngineWords = context.obj
     found = engines.get(engine)
-    of = scenario(found.name, pretended(gpu), model, words.words or ())
+    of = scenario(found, pretended(gpu), model, words.words or ())
     key = key_of(setting, (found,), newest_capture(found.name, of.key))
-    told = history(found, Asked(key, of.device.text, of.model, of.arguments), releases(found.name, of.key))
+    told = history(found, Asked(key, of.text, of.model, of.arguments), releases(found.name, of.key))
     newest = versions(found.name)[-1]
     newer = [v for v in found.known_versions(found.distributions[0]) if older(newest, v)]
     if json:

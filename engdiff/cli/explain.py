@@ -72,10 +72,12 @@ def _histories(
     from engdiff.schema.values import Known
     from engdiff.sources.profiles.shipped import asked, newest_capture
 
-    of = asked(pretended(gpu), model, arguments)
-    wanted = Asked(key, of.device.text, of.model, of.arguments)
-    held = [engine for engine in engines if newest_capture(engine.name, of.key)]
-    found = {engine.name: history(engine, wanted, releases(engine.name, of.key)) for engine in held}
+    found = {}
+    for engine in engines:
+        of = asked(engine, pretended(gpu), model, arguments)
+        if newest_capture(engine.name, of.key):
+            wanted = Asked(key, of.text, of.model, of.arguments)
+            found[engine.name] = history(engine, wanted, releases(engine.name, of.key))
     return {name: one for name, one in found.items() if any(isinstance(span.value, Known) for span in one.spans)}
 
 

@@ -70,6 +70,7 @@ def history(engine: Engine, asked: Asked, releases: Iterable[Release], style: Pi
         moves=tuple(moves),
         accounts=tuple(one for one in accounts if not any(one in move.accounts for move in moves)),
         without=tuple(without),
+        notes=before.capture.notes if before and isinstance(before.capture, Capture) else (),
     )
 
 

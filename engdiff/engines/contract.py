@@ -288,6 +288,11 @@ class Simulation(Protocol):
     """How an engine's own configuration code answers for a device that is not there; it runs nothing on a device."""
 
     @property
+    def by_device(self) -> bool:
+        """Whether device and model decide anything; where not, one answer holds for all of them."""
+        ...
+
+    @property
     def own_variables(self) -> tuple[str, ...]:
         """Beginnings of the engine's own variables: with one set, a shipped profile may not be what it decides."""
         ...
@@ -305,6 +310,19 @@ class Simulation(Protocol):
 
     def capture(self, observed: Observed, base: Capture) -> Capture:
         """Fill in ``base`` from the files of one scenario; never raises for missing data."""
+        ...
+
+
+class Declared(Protocol):
+    """Defaults of releases that engdiff cannot run, as their sources declare them."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Those whose sources were read, newest first."""
+        ...
+
+    def capture(self, version: str, base: Capture) -> Capture:
+        """Fill in ``base`` with the defaults of one of these releases, marked as such."""
         ...
 
 
@@ -401,6 +419,9 @@ class Engine(Protocol):
 
     simulation: Simulation | None
     """How its configuration is resolved with no GPU; ``None``: only a launch can tell."""
+
+    declared: Declared | None
+    """Static defaults where it cannot be run here; ``None``: it can, and answers for itself."""
 
     def pin(self, key: str, old: Capture, new: Capture, style: PinStyle) -> Pin | None:
         """What restores ``old``'s value of a canonical or native key on ``new``'s version; ``None``: nothing does."""

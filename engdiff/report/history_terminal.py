@@ -20,7 +20,8 @@ MOST_ACCOUNTS = 5
 def print_history(history: History, console: Console, newer: Sequence[str] = (), *, everything: bool = False) -> None:
     """Print it; ``newer`` are releases for which no profile is shipped. ``everything``: every known change in full."""
     page = Page(console)
-    page.line(Text.assemble((history.key, "title"), f" · {history.engine} · {history.device} · {history.model}"))
+    of = (history.engine, history.device, history.model, " ".join(history.arguments))
+    page.line(Text.assemble((history.key, "title"), *(f" · {one}" for one in of if one)))
     page.line(_covered(history, newer), indent=INDENT)
     if history.spans:
         page.section()
@@ -32,6 +33,10 @@ def print_history(history: History, console: Console, newer: Sequence[str] = (),
         page.section("Without a value")
         for left in history.without:
             page.line(left.because, lead=Text(f"{' ' * INDENT}{left.version}  "))
+    if history.notes:
+        page.section("Notes")
+        for note in history.notes:
+            page.line(note, lead=Text(f"{' ' * INDENT}· "))
 
 
 def _also(page: Page, accounts: Sequence[Account], *, everything: bool) -> None:

@@ -55,6 +55,7 @@ class History(Frozen):
     """Every value that a key had, and every release at which it moved.
 
     ``accounts``: changes under this key that no value shows. ``without``: releases that have none, with the reason.
+    ``notes``: what the newest capture says of itself.
     """
 
     schema_version: int = HISTORY_SCHEMA
@@ -69,3 +70,4 @@ class History(Frozen):
     moves: tuple[Moved, ...]
     accounts: tuple[Account, ...] = Field(default=())
     without: tuple[Left, ...] = ()
+    notes: tuple[str, ...] = ()

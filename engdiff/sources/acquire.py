@@ -17,19 +17,19 @@ from engdiff.environments.managed import planned, provide, where
 from engdiff.environments.recipe import Environment, Recipe
 from engdiff.environments.store import cache_folder
 from engdiff.environments.wheel import NoWheelError
-from engdiff.knowledge.gpus import pretended
+from engdiff.knowledge.gpus import Pretended, pretended
 from engdiff.knowledge.versions import is_version, nearest
 from engdiff.machine import Machine, look
 from engdiff.models.tiny import TINY, make_tiny
 from engdiff.redact import REDACTED
-from engdiff.references import HERE, EngineReference, Reference, UrlReference
+from engdiff.references import ANY, HERE, EngineReference, Reference, UrlReference
 from engdiff.schema.capture import Capture
 from engdiff.sources.attach import AttachWishes, attach
 from engdiff.sources.container import OWN, build_in, place, users_variables
 from engdiff.sources.given import read
 from engdiff.sources.launch import launch
 from engdiff.sources.order import Container, Order, Outcome, Progress
-from engdiff.sources.profiles.shipped import profile_of
+from engdiff.sources.profiles.shipped import by_device, profile_of
 from engdiff.sources.simulate import Ask, simulate, simulation_of
 
 ENGDIFF_OWN = ("VIRTUAL_ENV", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
@@ -172,16 +172,16 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
             raise errors.UsageError(
                 f"{flag} is of a launch, and /{reference.gpu} starts nothing", "leave one of them out"
             )
-    simulation = simulation_of(engine)
-    device = None if reference.gpu == HERE else pretended(reference.gpu)
+    device = _device_of(engine, reference.gpu)
     build = engine.build(look(), "cuda" if device else None)
     version = reference.version or engine.known_versions(build.distribution)[0]
-    ask = Ask(device, _model(wishes), _arguments(wishes, engine))
+    ask = Ask(device, _model(wishes) if by_device(engine) else wishes.model or "", _arguments(wishes, engine))
     variables = {**_shell(), **_explicit(wishes, progress)}
     if not is_version(version):
         raise _unknown_version(engine, version, build)
-    if not wishes.fresh and not any(name.startswith(simulation.own_variables) for name in variables):
-        shipped = profile_of(engine.name, version, ask)
+    own = engine.simulation.own_variables if engine.simulation else ()
+    if not wishes.fresh and reference.gpu != HERE and not any(name.startswith(own) for name in variables):
+        shipped = profile_of(engine, version, ask)
         if shipped is not None:
             return shipped
     try:
@@ -190,6 +190,21 @@ def simulated(reference: EngineReference, wishes: Wishes, progress: Progress) ->
         if version in _releases(engine, build):
             raise
         raise _unknown_version(engine, version, build) from None
+
+
+def _device_of(engine: Engine, text: str) -> Pretended | None:
+    """The device of a reference. Raises UsageError for an engine that is not simulated, or not on devices."""
+    if engine.simulation is None and engine.declared is None:
+        simulation_of(engine)
+    if text == HERE:
+        return None
+    if text == ANY and by_device(engine):
+        raise errors.UsageError(f"/{ANY}: {engine.title} decides by device", f"write {engine.name}@VERSION/h100-80gb")
+    if text != ANY and not by_device(engine):
+        raise errors.UsageError(
+            f"/{text}: {engine.title} has the same defaults for every device", f"write {engine.name}@VERSION/{ANY}"
+        )
+    return None if text == ANY else pretended(text)
 
 
 def _shell() -> dict[str, str]:

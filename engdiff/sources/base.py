@@ -72,13 +72,13 @@ def read_capture(engine: str, source: Literal["log", "attach"], because: str) ->
 
 
 def simulated_capture(
-    engine: str, version: str, launch: Launch, environment: Environment, device: Pretended | None
+    engine: str, version: str, launch: Launch, environment: Environment | Unknown, device: Pretended | None
 ) -> Capture:
     """A capture of an engine whose configuration code alone is run, with the rest unknown."""
     unknown = Unknown(because="nothing was started: the configuration was resolved, no more")
     identity = Identity(
         engine=engine,
-        version=Known(value=version, evidence=Evidence(source="metadata", where=environment.distribution)),
+        version=Known(value=version, evidence=Evidence(source="metadata", where=_named(environment, engine))),
         commit=NO_COMMIT,
         source="simulate",
         captured_at=_now(),
@@ -89,6 +89,10 @@ def simulated_capture(
         environment=environment,
     )
     return _bare(identity, launch, unknown)
+
+
+def _named(environment: Environment | Unknown, engine: str) -> str:
+    return engine if isinstance(environment, Unknown) else environment.distribution
 
 
 def _now() -> str:

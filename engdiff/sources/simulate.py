@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from engdiff import errors
 from engdiff.engines.contract import (
+    Declared,
     Engine,
     Observed,
     Scenario,
@@ -31,7 +32,9 @@ from engdiff.models.shapes import local_config, make_shape, shape, shapes
 from engdiff.models.tiny import TINY, make_tiny
 from engdiff.process.supervise import EngineCommand, running
 from engdiff.redact import redact_text, redact_variables, redact_words
+from engdiff.references import ANY
 from engdiff.schema.capture import Capture, Launch, Simulated
+from engdiff.schema.values import Unknown
 from engdiff.sources.base import environment_of, redacted, simulated_capture
 from engdiff.sources.failure import LAST_WORDS, last_words
 from engdiff.sources.order import Progress
@@ -74,6 +77,8 @@ def simulate_all(
     progress: Progress,
 ) -> list[Capture | errors.EngineFailed]:
     """What it makes of each of several command lines on one kind of GPU, which share the time that its imports take."""
+    if engine.declared:
+        return [declared_capture(engine, engine.declared, version, ask) for ask in asks]
     simulation = simulation_of(engine)
     answering = simulation.answering(version, asks[0].device, look())
     environment = provide(answering.recipe, progress=progress)
@@ -84,6 +89,25 @@ def simulate_all(
         return run.captures(progress)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def declared_capture(engine: Engine, declared: Declared, version: str, ask: Ask) -> Capture:
+    """Static defaults as a capture. Raises UsageError for a release whose sources were not read."""
+    if version not in declared.versions:
+        raise errors.UsageError(
+            f"{engine.title} {version}: its defaults were not read, and engdiff cannot run it",
+            f"read: {', '.join(declared.versions)}",
+        )
+    launch = Launch(
+        model=None, model_given=ask.model or None, arguments=(), command=(), native_command=(), variables={}
+    )
+    unknown = Unknown(because="nothing was run: these are the defaults that its sources declare")
+    base = simulated_capture(engine.name, version, launch, unknown, None)
+    return declared.capture(version, base).model_copy(update={"simulated": DECLARED})
+
+
+DECLARED = Simulated(device=None, wheel=None, sha256=None, stand_ins=(), libraries={})
+"""Nothing answered: a person read sources."""
 
 
 def simulation_of(engine: Engine) -> Simulation:
@@ -121,7 +145,7 @@ class _Run:
 
     def captures(self, progress: Progress) -> list[Capture | errors.EngineFailed]:
         """Run it, and understand what it wrote of each command line."""
-        models = [_model(ask.model) for ask in self.asks]
+        models = [_model(ask.model) if self.simulation.by_device else Path(ask.model or ANY) for ask in self.asks]
         output = self.folder / "output"
         output.mkdir()
         request = SimulationRequest(
@@ -131,7 +155,7 @@ class _Run:
             device=self.device,
             scenarios=tuple(
                 Scenario(f"asked-{number}", str(model), ask.arguments, ask.device.count if ask.device else None)
-                for number, (model, ask) in enumerate(zip(_from_one_folder(models), self.asks, strict=True))
+                for number, (model, ask) in enumerate(zip(self._words_of(models), self.asks, strict=True))
             ),
             variables=self.variables,
             folder=self.folder,
@@ -139,11 +163,17 @@ class _Run:
         )
         plan = self.simulation.plan(request)
         progress(f"{self.called(self.asks[0])}: resolving its configuration")
-        log = self._run(plan, models[0].parent)
+        log = self._run(plan, models[0].parent if self.simulation.by_device else self.folder)
         return [
             self._understood(ask, scenario, plan, _files(output / scenario.name), log)
             for ask, scenario in zip(self.asks, request.scenarios, strict=True)
         ]
+
+    def _words_of(self, models: Sequence[Path]) -> list[Path]:
+        """Models by name in the folder of the first, so that no path of this machine gets into what is decided."""
+        if not self.simulation.by_device:
+            return list(models)
+        return [model.relative_to(models[0].parent) for model in models]
 
     def _understood(
         self, ask: Ask, scenario: Scenario, plan: SimulationPlan, files: Mapping[str, JsonValue], log: Path
@@ -206,10 +236,10 @@ class _Run:
             )
 
     def _base(self, ask: Ask, word: str, plan: SimulationPlan) -> Capture:
-        native = self.engine.native_command(word, ask.arguments)
+        native = self.engine.native_command(word, ask.arguments) if ask.model else ()
         launch = Launch(
-            model=word,
-            model_given=ask.model,
+            model=word if ask.model else None,
+            model_given=ask.model or None,
             arguments=redact_words(ask.arguments),
             command=(),
             native_command=redact_words(native),
@@ -244,11 +274,6 @@ def _model(given: str) -> Path:
         return make_tiny(folder).hf
     known = shape(given)
     return make_shape(known, folder) if known else local_config(_existing(given), folder)
-
-
-def _from_one_folder(models: Sequence[Path]) -> list[Path]:
-    """Their names in the folder of the first, so that no path of this machine gets into what is decided."""
-    return [model.relative_to(models[0].parent) for model in models]
 
 
 def _existing(given: str) -> Path:

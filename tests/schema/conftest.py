@@ -370,6 +370,7 @@ def full_history() -> History:
         ),
         accounts=(account,),
         without=(Left(version="0.10.0", because="the model is not known to it"),),
+        notes=("static defaults",),
     )
 
 

@@ -37,6 +37,8 @@ class Simulation:
     code: int = 0
     seconds: float = 0
     limit_seconds: float = 30
+    by_device: bool = True
+    own_variables: tuple[str, ...] = ("VLLM_",)
     asked: SimulationRequest | None = None
 
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:
@@ -120,8 +122,29 @@ def test_a_model_that_nobody_knows(run: Callable[[Simulation], Capture], monkeyp
 
 
 def test_an_engine_that_cannot_be_simulated_says_so() -> None:
+    engine: Engine = replace(engines.get("vllm"), simulation=None)  # type: ignore[type-var]
     with pytest.raises(UsageError, match="cannot be simulated"):
-        simulate.simulate(engines.get("llamacpp"), "1", ASK, VARIABLES, lambda text: None)
+        simulate.simulate(engine, "1", ASK, VARIABLES, lambda text: None)
+
+
+def test_static_defaults_are_told_as_such() -> None:
+    made = simulate.simulate(engines.get("trtllm"), "1.2.0", Ask(None, "", ()), {}, lambda text: None)
+    assert made.settings["scheduler.max_num_seqs"].origin == "default"
+    assert any("not verified on a live engine" in note for note in made.notes)
+
+
+def test_releases_whose_sources_nobody_read_have_no_static_defaults() -> None:
+    with pytest.raises(UsageError, match="were not read"):
+        simulate.simulate(engines.get("trtllm"), "0.20.0", Ask(None, "", ()), {}, lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [("vllm@0.32.0/any", "decides by device"), ("trtllm@1.2.0/h100", "the same defaults for every device")],
+)
+def test_a_device_is_named_where_it_decides(reference: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        acquire.acquire(parse(reference), Wishes(model="tiny"), lambda text: None)
 
 
 @pytest.mark.parametrize("wishes", [{"python": Path("python")}, {"container": "image"}, {"build": "cpu"}])

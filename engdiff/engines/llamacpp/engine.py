@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from engdiff.deployments.served import Recognise
 from engdiff.engines.contract import (
     Build,
     Cause,
+    Declared,
     ExportedProbe,
     HttpReading,
     Image,
@@ -35,6 +36,7 @@ from engdiff.engines.llamacpp import (
     pins,
     releases,
 )
+from engdiff.engines.llamacpp.simulation import LlamaCppSimulation
 from engdiff.environments.recipe import RUNNING_PYTHON, Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
@@ -60,7 +62,8 @@ class LlamaCpp:
     http: HttpReading = HTTP
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = None
-    simulation: Simulation | None = None
+    simulation: Simulation | None = field(default_factory=LlamaCppSimulation)
+    declared: Declared | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:  # noqa: ARG002 - the wheels on the index are all for CPU
         """Always the CPU wheel: the index has no other."""

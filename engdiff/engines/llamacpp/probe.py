@@ -2,7 +2,8 @@
 
 Runs in the engine's interpreter: standard library and xllamacpp only. ``probe.py PLAN.json`` where the
 plan has ``fields`` (dotted CommonParams path to value; enum values by member name), ``out`` (a folder)
-and ``observe`` (whether to write; without it the server starts the same way and nothing is written).
+and ``observe`` (whether to write; without it the server starts the same way and nothing is written). With ``start``
+false, which several plans may say, the parameters are written and nothing is started.
 """
 
 import enum
@@ -32,6 +33,9 @@ def main(plan_file: Any) -> None:
     leave_when_asked()
     if plan["observe"]:  # before the start, so that a start that fails is known as well
         write(plan["out"], "parameters", {**told, "resolved": plain(params)})
+    if not plan.get("start", True):
+        write(plan["out"], "simulation", {})
+        return
     try:
         server = xllamacpp.Server(params)
     except RuntimeError as error:
@@ -128,4 +132,5 @@ def fields(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for each_plan in sys.argv[1:]:
+        main(each_plan)

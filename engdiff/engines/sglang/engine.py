@@ -10,6 +10,7 @@ from engdiff.deployments.served import Recognise
 from engdiff.engines.contract import (
     Build,
     Cause,
+    Declared,
     ExportedProbe,
     HttpReading,
     Image,
@@ -61,6 +62,7 @@ class SGLang:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.SGLangProbe)
     simulation: Simulation | None = field(default_factory=SGLangSimulation)
+    declared: Declared | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.sglang.environment`."""

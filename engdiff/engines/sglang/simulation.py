@@ -27,6 +27,7 @@ NEWEST_LIBRARIES = "0.5.23"
 class SGLangSimulation:
     """See :class:`engdiff.engines.contract.Simulation` for what each method promises."""
 
+    by_device: bool = True
     own_variables: tuple[str, ...] = ("SGLANG_", "SGL_")
 
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:  # noqa: ARG002

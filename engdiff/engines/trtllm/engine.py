@@ -10,6 +10,7 @@ from engdiff.deployments.served import Recognise
 from engdiff.engines.contract import (
     Build,
     Cause,
+    Declared,
     ExportedProbe,
     HttpReading,
     Image,
@@ -36,6 +37,7 @@ from engdiff.engines.trtllm import (
     record,
     releases,
 )
+from engdiff.engines.trtllm.declared import TrtllmDeclared
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
 from engdiff.logs.starts import Start
@@ -71,6 +73,7 @@ class TrtLlm:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.TrtLlmProbe)
     simulation: Simulation | None = None
+    declared: Declared | None = field(default_factory=TrtllmDeclared)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:
         """See :mod:`~engdiff.engines.trtllm.environment`."""

@@ -33,6 +33,7 @@ NEWEST_LIBRARIES = "0.32.0"
 class VllmSimulation:
     """See :class:`engdiff.engines.contract.Simulation` for what each method promises."""
 
+    by_device: bool = True
     own_variables: tuple[str, ...] = ("VLLM_",)
 
     def answering(self, version: str, device: Pretended | None, machine: Machine) -> Answering:

@@ -6,22 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engdiff.knowledge.gpus import Pretended, gpu
+from engdiff.references import ANY
 
 GPUS = ("a100-80gb", "h100-80gb", "h200", "b200", "l4")
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A scenario: a device, a model, and the words after ``--``."""
+    """A scenario: a device, a model, and the words after ``--``; no device and no model where they decide nothing."""
 
-    device: Pretended
+    device: Pretended | None
     model: str
     arguments: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Its name in a profile: ``h100-80gb:8 deepseek-v3 --tensor-parallel-size 8``."""
-        return " ".join((self.device.text, self.model, *self.arguments))
+        return " ".join(filter(None, (self.text, self.model, *self.arguments)))
+
+    @property
+    def text(self) -> str:
+        """The device as a reference names it."""
+        return self.device.text if self.device else ANY
 
 
 MODELS: Mapping[str, int] = {
@@ -34,8 +40,10 @@ MODELS: Mapping[str, int] = {
 """Models and how many GPUs share each: dense, mixture of experts, sliding window, hybrid, latent attention."""
 
 
-def scenarios() -> tuple[Shipped, ...]:
-    """Every shipped scenario, by GPU."""
+def scenarios(*, by_device: bool = True) -> tuple[Shipped, ...]:
+    """Every shipped scenario, by GPU; one alone for an engine whose defaults follow from no device."""
+    if not by_device:
+        return (Shipped(None, ""),)
     return tuple(_scenario(key, model, count) for key in GPUS for model, count in MODELS.items())
 
 

@@ -17,7 +17,7 @@ from engdiff.schema.values import Unknown
 from engdiff.sources.order import Progress
 from engdiff.sources.profiles import grid
 from engdiff.sources.profiles.packing import Tree, content, merged, own, packed, shared, unpacked
-from engdiff.sources.profiles.shipped import ENDING, NOT_DATED
+from engdiff.sources.profiles.shipped import ENDING, NOT_DATED, by_device
 from engdiff.sources.simulate import Ask, simulate_all
 
 Simulated = Capture | EngineFailed
@@ -51,7 +51,7 @@ def refreshed(text: str, folder: Path, progress: Progress, *, check: bool = Fals
         return Refreshed(f"{text}: {'the same, byte for byte' if same else _differs(before, tree)}", same)
     write(tree, folder)
     refusals = sum("refused" in entry for entry in tree["scenarios"].values())
-    told = f"{text}: {len(tree['scenarios'])} scenarios, {refusals} of them refused by the engine, in {path}"
+    told = f"{text}: {path}, scenarios: {len(tree['scenarios'])}, refused by the engine: {refusals}"
     return Refreshed(f"{told}{' (as before)' if same else ''}", same)
 
 
@@ -76,14 +76,14 @@ def profile(engine: Engine, version: str, progress: Progress) -> Tree:
         asks = [Ask(one.device, one.model, one.arguments) for one in scenarios]
         return simulate_all(engine, version, asks, {}, progress)
 
-    return assembled(engine, version, grid.scenarios(), resolve)
+    return assembled(engine, version, grid.scenarios(by_device=by_device(engine)), resolve)
 
 
 def assembled(engine: Engine, version: str, scenarios: Sequence[grid.Shipped], resolve: SimulateAll) -> Tree:
     """Every scenario resolved, with what all captures share kept once."""
     made = {
         one.key: result
-        for _, several in groupby(scenarios, key=lambda one: one.device.gpu.key)
+        for _, several in groupby(scenarios, key=lambda one: one.device and one.device.gpu.key)
         for one, result in _pairs(list(several), resolve)
     }
     trees = {key: lasting(result, engine) for key, result in made.items() if isinstance(result, Capture)}

@@ -10,6 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from engdiff import __version__, errors
+from engdiff.engines.contract import Engine
 from engdiff.knowledge.gpus import Pretended
 from engdiff.models.shapes import shape
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
@@ -54,26 +55,35 @@ def has(engine: str, version: str) -> bool:
     return (home(engine) / f"{version}{ENDING}").is_file()
 
 
-def asked(device: Pretended, model: str, arguments: Sequence[str]) -> grid.Shipped:
+def by_device(engine: Engine) -> bool:
+    """Whether device and model decide anything of this engine without a start."""
+    return engine.simulation is not None and engine.simulation.by_device
+
+
+def asked(engine: Engine, device: Pretended | None, model: str, arguments: Sequence[str]) -> grid.Shipped:
     """What a user asks for, in the words of a profile: ``--flag=value`` is two words, a model has one name."""
-    known = shape(model)
     words = tuple(part for word in arguments for part in word.split("=", 1))
+    if not by_device(engine):
+        return grid.Shipped(None, "", words)
+    known = shape(model)
     return grid.Shipped(device, known.key if known else model, words)
 
 
-def scenario(engine: str, device: Pretended, model: str, arguments: Sequence[str]) -> grid.Shipped:
+def scenario(engine: Engine, device: Pretended, model: str, arguments: Sequence[str]) -> grid.Shipped:
     """A shipped scenario. Raises UsageError for one that is not shipped, with those of this engine that are."""
-    wanted = asked(device, model, arguments)
-    if not versions(engine):
-        raise errors.UsageError(f"{engine}: no profiles are shipped", "engdiff profiles list shows what is")
-    if wanted.key in read(engine, versions(engine)[-1])["scenarios"]:
+    wanted = asked(engine, device, model, arguments)
+    held = versions(engine.name)
+    if not held:
+        raise errors.UsageError(f"{engine.name}: no profiles are shipped", "engdiff profiles list shows what is")
+    if wanted.key in read(engine.name, held[-1])["scenarios"]:
         return wanted
-    same = [one for one in grid.scenarios() if one.model == wanted.model and one.device.gpu == device.gpu]
-    near = same or [one for one in grid.scenarios() if one.model == wanted.model] or list(grid.scenarios())
+    every = grid.scenarios(by_device=by_device(engine))
+    same = [one for one in every if one.model == wanted.model and one.device and one.device.gpu == device.gpu]
+    near = same or [one for one in every if one.model == wanted.model] or list(every)
     raise errors.UsageError(
         f"no profile of {wanted.key} is shipped",
         f"shipped: {'; '.join(one.key for one in near[:6])}. Any other is resolved when it is asked for: "
-        f"engdiff diff {engine}@OLD/{device.text} {engine}@NEW/{device.text} --model {model}",
+        f"engdiff diff {engine.name}@OLD/{wanted.text} {engine.name}@NEW/{wanted.text} --model {model}",
     )
 
 
@@ -113,11 +123,11 @@ def capture(engine: str, version: str, key: str) -> Capture | None:
     )
 
 
-def profile_of(engine: str, version: str, ask: Ask) -> Capture | None:
+def profile_of(engine: Engine, version: str, ask: Ask) -> Capture | None:
     """The shipped capture of what is asked, if it is a shipped scenario. Raises EngineFailed where it was refused."""
-    if ask.device is None:
+    if ask.device is None and by_device(engine):
         return None
-    made = capture(engine, version, asked(ask.device, ask.model, ask.arguments).key)
+    made = capture(engine.name, version, asked(engine, ask.device, ask.model, ask.arguments).key)
     if made is None:
         return None
-    return made.model_copy(update={"launch": made.launch.model_copy(update={"model_given": ask.model})})
+    return made.model_copy(update={"launch": made.launch.model_copy(update={"model_given": ask.model or None})})

@@ -14,6 +14,7 @@ from engdiff.engines.answers import answered, object_in
 from engdiff.engines.contract import (
     Build,
     Cause,
+    Declared,
     ExportedProbe,
     HttpReading,
     Image,
@@ -94,6 +95,7 @@ class Toy:
     http: HttpReading = HTTP
     exported_probe: ExportedProbe | None = None
     simulation: Simulation | None = None
+    declared: Declared | None = None
 
     def served(
         self, image: str, words: Sequence[str], variables: Mapping[str, str] | None = None, *, appended: bool = False
