@@ -77,6 +77,8 @@ def simulate_all(
     progress: Progress,
 ) -> list[Capture | errors.EngineFailed]:
     """What it makes of each of several command lines on one kind of GPU, which share the time that its imports take."""
+    if len({ask.device.gpu.key if ask.device else None for ask in asks}) != 1:
+        raise ValueError("one run pretends one kind of GPU")
     if engine.declared:
         return [declared_capture(engine, engine.declared, version, ask) for ask in asks]
     simulation = simulation_of(engine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -11,8 +11,8 @@ from engdiff.engines.contract import Observed
 from engdiff.engines.probed import Tree, known, tree
 from engdiff.engines.sglang import admission, held, layered
 from engdiff.engines.simulated import NEEDS_DEVICE, lines_said, warnings
-from engdiff.schema.capture import Capture, Graphs, Instance, Rank, Runner, Setting
-from engdiff.schema.values import Unknown, Value
+from engdiff.schema.capture import Capture, Graphs, Group, Instance, Pool, Rank, Runner, Setting, Term
+from engdiff.schema.values import Evidence, Known, Unknown, Value, number
 
 NO_MODEL_RUNNER = Unknown(because="no model runner was built")
 NOT_SAID = Unknown(because="SGLang does not say which ones it considered")
@@ -21,14 +21,19 @@ NOT_SAID = Unknown(because="SGLang does not say which ones it considered")
 def capture(observed: Observed, base: Capture) -> Capture:
     """``base`` with everything that the configuration decides, and nothing that a device would have to measure."""
     arguments, simulation = tree(observed.probe.get("arguments")), tree(observed.probe.get("simulation"))
-    later = tree(simulation.get("later"))
+    later, built = tree(simulation.get("later")), tree(simulation.get("built"))
     settings = _settings(observed, arguments, later)
-    ranks = (Rank(device=observed.request.device, ledger=(), pools=(), graphs=_graphs(settings, arguments)),)
+    rank = Rank(
+        device=observed.request.device,
+        ledger=_ledger(built),
+        pools=_pools(settings, built, later),
+        graphs=_graphs(settings, arguments),
+    )
     return base.model_copy(
         update={
             "native": _native(arguments, simulation, later),
             "settings": settings,
-            "instances": (Instance(processes=(), ranks=ranks),) if arguments else (),
+            "instances": (Instance(processes=(), ranks=(rank,)),) if arguments else (),
             "runner": _runner(settings),
             "admission": admission.rule(),
             "warnings": tuple(warnings(lines_said(simulation))),
@@ -65,6 +70,58 @@ def _native(arguments: Tree, simulation: Tree, later: Tree) -> dict[str, JsonVal
         "changed_by_scheduler": later.get("server_args"),
     }
     return {name: part for name, part in parts.items() if part}
+
+
+def _ledger(built: Tree) -> tuple[Term, ...]:
+    weights = _rule((built.get("weights") or {}).get("bytes"), "parameters and buffers on the meta device")
+    meaning = "parameters and buffers of the first rank, as the model class declares them"
+    return (Term(name="weights", kind="use", bytes=weights, meaning=meaning),)
+
+
+def _rule(value: object, where: str) -> Value:
+    """A number that the engine's own code gave without a device."""
+    if isinstance(value, int):
+        return Known(value=value, basis="engine rule", evidence=Evidence(source="simulation", where=where))
+    return Unknown(because="the model could not be built without a device")
+
+
+def _pools(settings: Mapping[str, Setting], built: Tree, later: Tree) -> tuple[Pool, ...]:
+    tokens, layers = built.get("token_bytes") or {}, built.get("layers") or {}
+    page = _final(settings, "kv.block_size")
+    latent = (later.get("model") or {}).get("attention_arch") == "MLA"
+    kinds: dict[str, Kind] = {**KINDS, **({"full": "mla"} if latent else {})}
+    groups = tuple(_group(kinds[k], tokens[k], layers.get(k), page) for k in kinds if k in tokens)
+    if not groups:
+        return ()
+    return (
+        Pool(
+            name="KV cache",
+            bytes=NEEDS_DEVICE,
+            blocks=NEEDS_DEVICE,
+            block_tokens=page,
+            tokens=NEEDS_DEVICE,
+            max_concurrency=NEEDS_DEVICE,
+            concurrency_at_tokens=NEEDS_DEVICE,
+            groups=groups,
+        ),
+    )
+
+
+Kind = Literal["full", "mla", "sliding window", "other"]
+
+KINDS: dict[str, Kind] = {"full": "full", "sliding window": "sliding window", "all": "other"}
+"""Kinds of layers by which SGLang's own code gives the bytes of a token; some releases count two kinds as one."""
+
+
+def _group(kind: Kind, token: int, layers: object, page: Value) -> Group:
+    size = number(page)
+    per_block = None if size is None else token * int(size)
+    return Group(
+        kind=kind,
+        layers=_rule(layers, "layers that the cell size counts"),
+        block_tokens=page,
+        bytes_per_block=_rule(per_block, "cell size of a token x page_size"),
+    )
 
 
 def _graphs(settings: Mapping[str, Setting], arguments: Tree) -> Graphs:
@@ -108,8 +165,25 @@ def _runner(settings: Mapping[str, Setting]) -> Runner:
 
 def _notes(simulation: Tree) -> tuple[str, ...]:
     """What could not be asked without a scheduler's process."""
-    later = simulation.get("later")
-    parts = {"what its model runner changes": later, **({} if not isinstance(later, dict) else later)}
+    later, built = simulation.get("later"), simulation.get("built")
+    parts = {
+        "what its model runner changes": later,
+        **(later if isinstance(later, dict) else {}),
+        "weights and cache": built,
+        **(built if isinstance(built, dict) else {}),
+    }
+    return (*_not_its_own(built), *_not_asked(parts))
+
+
+def _not_its_own(built: object) -> tuple[str, ...]:
+    """SGLang passes over a model file that fails to import, and takes the library's model in its place."""
+    name = built.get("model_class") if isinstance(built, dict) else None
+    if not isinstance(name, str) or not name.startswith("Transformers"):
+        return ()
+    return (f"built with {name}, as this release has no class of its own for the model or failed to import it",)
+
+
+def _not_asked(parts: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(
         f"without a device it is not known {NOT_ASKED.get(name, name)}: {part['unreadable']}"
         for name, part in parts.items()
@@ -120,5 +194,7 @@ def _notes(simulation: Tree) -> tuple[str, ...]:
 NOT_ASKED = {
     "what its model runner changes": "what the model runner would change",
     "not_adjusted": "how the model runner would adjust the arguments",
+    "weights and cache": "how large weights and cache are, as the model could not be built",
+    "token_bytes": "how large a token is in the cache",
     "capture_bs": "which graph sizes it would capture",
 }

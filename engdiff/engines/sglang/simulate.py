@@ -17,6 +17,7 @@ from typing import Any
 
 if importlib.util.find_spec("engdiff_sglang_probe"):
     import engdiff_pretend_kit as kit
+    import engdiff_sglang_meta_model as meta_model
     import engdiff_sglang_probe as probe
     import engdiff_sglang_support as support
     import engdiff_simulation_kit as run
@@ -25,7 +26,7 @@ else:
     from engdiff.engines import pretend_kit as kit
     from engdiff.engines import simulation_kit as run
     from engdiff.engines.probe_kit import attempt, plain, write
-    from engdiff.engines.sglang import probe, support
+    from engdiff.engines.sglang import meta_model, probe, support
 
 EXTRAS = ("srt", "runtime-common", "runtime_common")
 """Extras of a server; from 0.5.3 on it needs none."""
@@ -119,14 +120,16 @@ def resolve(scenario: dict[str, Any], device: kit.Device | None) -> None:
         run.refused(error, said)
         return
     later = attempt(lambda: scheduler_side(made)) if device else {}
-    write("simulation", lambda: simulation(later, said))
+    built = run.built(lambda: meta_model.facts(made, model_config(made))) if device else None
+    write("simulation", lambda: simulation(later, built, said))
 
 
-def simulation(later: Any, said: list[str]) -> dict[str, Any]:
-    """What stood in for the engine and for its machine, and whose libraries answered."""
+def simulation(later: Any, built: Any, said: list[str]) -> dict[str, Any]:
+    """What stood in for the engine and for its machine, what was built, and whose libraries answered."""
     return {
         "notes": run.stand_ins(),
         "later": later,
+        "built": built,
         "said": said,
         "variables": probe.variables(),
         "libraries": run.libraries(run.requirements("sglang", EXTRAS)),

@@ -89,5 +89,6 @@ def _files() -> dict[str, str]:
         **kit_files(),
         **launch.support_files(),
         f"{launch.PROBE_MODULE}.py": source(launch.PACKAGE, "probe.py"),
+        "engdiff_sglang_meta_model.py": source(launch.PACKAGE, "meta_model.py"),
         "engdiff_sglang_simulate.py": source(launch.PACKAGE, "simulate.py"),
     }
