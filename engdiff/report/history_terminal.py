@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -27,7 +28,7 @@ def print_history(history: History, console: Console, newer: Sequence[str] = (),
         page.section()
         page.rows([_row(span, history.unit) for span in history.spans])
     for move in history.moves:
-        _move(page, move, history.engine)
+        _move(page, move, history)
     _also(page, history.accounts, everything=everything)
     if history.without:
         page.section("Without a value")
@@ -79,7 +80,7 @@ def _row(span: Span, unit: str) -> tuple[str, str, str]:
     return where, value, ": ".join((*told, *([span.because] if span.because else ())))
 
 
-def _move(page: Page, move: Moved, engine: str) -> None:
+def _move(page: Page, move: Moved, history: History) -> None:
     page.section(f"{move.since}, from {move.before}")
     if move.headline:
         page.line(move.headline, indent=INDENT)
@@ -88,13 +89,18 @@ def _move(page: Page, move: Moved, engine: str) -> None:
     if not move.accounts:
         page.line("engdiff's knowledge holds no account of it", indent=INDENT)
     if move.pin.text:
-        page.whole(Text(move.pin.text, style="pin"), lead=Text(f"{' ' * INDENT}pin  "))
+        page.whole(Text(move.pin.text, style="pin"), lead=Text(f"{' ' * INDENT}pin   "))
     elif move.pin.because:
-        page.line(f"no pin: {move.pin.because}", indent=INDENT)
-    page.line(
-        Text(f"engdiff diff {engine}@{move.before}/… {engine}@{move.since}/… shows the rest", style="quiet"),
-        indent=INDENT,
-    )
+        page.line(move.pin.because, lead=Text(f"{' ' * INDENT}pin   none: "))
+    page.whole(Text(_diff(move, history), style="quiet"), lead=Text(f"{' ' * INDENT}more  "))
+
+
+def _diff(move: Moved, history: History) -> str:
+    """What shows everything that moved between the two releases."""
+    sides = (f"{history.engine}@{version}/{history.device}" for version in (move.before, move.since))
+    model = ("--model", history.model) if history.model else ()
+    words = ("--", *history.arguments) if history.arguments else ()
+    return shlex.join(("engdiff", "diff", *sides, *model, *words))
 
 
 def _account(page: Page, account: Account, lead: Text) -> None:
