@@ -120,7 +120,7 @@ def known_pin(change: Change, old: Value | None = None) -> Pin:
     if change.pin is None:
         return Pin(text=None, because=change.no_pin or "no flag or variable of this version restores it")
     if not change.pin_is_complete or (old is None and "{old}" in change.pin):
-        return Pin(text=None, because=f"fill in: {change.pin}")
+        return Pin(text=None, because=f"fill in: {change.pin.replace('{old}', 'OLD')}")
     text = change.pin.replace("{old}", str(plain(old) if old else ""))
     return Pin(text=text, style="flags" if text.startswith("-") else "env")
 

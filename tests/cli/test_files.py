@@ -140,7 +140,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
         "engdiff capture ENGINE",
     ),
     (["diff", "old.json", "none.log"], "none.log: no such file", ""),
-    (["diff", "old.json", "llamacpp/h100"], "llama.cpp cannot be simulated", "engdiff capture llamacpp"),
+    (["diff", "old.json", "llamacpp/h100"], "llama.cpp has the same defaults", "llamacpp@VERSION/any"),
     (["show", "http://localhost:8000"], "is a server, not a capture", "engdiff capture --attach http://localhost:8000"),
     (["show", "text.txt"], "text.txt: none of its 1 lines", "give the log from its beginning"),
     (["show", "vllm@0.32.0"], "is an engine, not a capture", "engdiff capture vllm@0.32.0"),

@@ -53,7 +53,7 @@ def test_costly_areas_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fields", "because"),
     [
-        ({"pin": "--x {old}"}, "fill in: --x {old}"),
+        ({"pin": "--x {old}"}, "fill in: --x OLD"),
         ({"pin": "--x N"}, "fill in: --x N"),
         ({"no_pin": "the code is gone"}, "the code is gone"),
         ({}, "no flag or variable of this version restores it"),

@@ -28,7 +28,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "runner": _runner(core, built, said),
             "admission": admission.rule(core),
             "warnings": tuple(warnings(said)),
-            "notes": (*base.notes, *_notes(simulation)),
+            "notes": (*base.notes, *_notes(simulation), *_not_built(core, built)),
         }
     )
 
@@ -61,6 +61,13 @@ def _notes(simulation: Tree) -> tuple[str, ...]:
             f"the model could not be built without a device, so weights and cache are unknown: {built['unreadable']}",
         )
     return ()
+
+
+def _not_built(core: Tree, built: Tree) -> tuple[str, ...]:
+    speculative = (core.get("config") or {}).get("speculative_config") or {}
+    if not built or not speculative.get("draft_model_config"):
+        return ()
+    return ("the draft model was not built: its weights and its layers of the cache are not among those that are told",)
 
 
 def _rank(core: Tree, built: Tree) -> Rank:

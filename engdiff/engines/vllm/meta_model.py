@@ -29,11 +29,11 @@ def facts(config: Any) -> dict[str, Any]:
         model = build(config)
         settle_block_size(config)
         layers = config.compilation_config.static_forward_context
-        specs = cache_specs(config, layers)
+        specs, block_size = one_page_size(cache_specs(config, layers), config.cache_config.block_size)
         return {
             "model_class": type(model).__name__,
             "weights": weights(model),
-            "block_size": config.cache_config.block_size,
+            "block_size": block_size,
             "groups": groups(specs),
             "backends": backends(layers),
         }
@@ -166,6 +166,24 @@ def cache_specs(config: Any, layers: Any) -> dict[str, Any]:
     """What each layer asks of the KV cache, by layer."""
     asked = {name: layer.get_kv_cache_spec(config) for name, layer in layers.items() if has_spec(layer)}
     return {name: spec for name, spec in asked.items() if spec is not None}
+
+
+def one_page_size(specs: dict[str, Any], block_size: int) -> tuple[dict[str, Any], int]:
+    """Layers of several kinds with pages of one size, and the block size that follows, as the engine core makes them.
+
+    ``unify_kv_cache_spec_page_size`` in vllm/v1/core/kv_cache_utils.py, 0.11-0.33; where it cannot, the engine pads.
+    """
+    from vllm.v1.core import kv_cache_utils
+
+    unify = getattr(kv_cache_utils, "unify_kv_cache_spec_page_size", None)
+    if unify is None or len({spec.page_size_bytes for spec in specs.values()}) < 2:
+        return specs, block_size
+    try:
+        unified = dict(unify(specs))
+    except (NotImplementedError, AssertionError):
+        return specs, block_size
+    grown = {spec.block_size for name, spec in unified.items() if spec.block_size != specs[name].block_size}
+    return unified, grown.pop() if len(grown) == 1 else block_size
 
 
 def has_spec(layer: Any) -> bool:

@@ -181,7 +181,25 @@ def import_engine(device: kit.Device | None) -> None:
         registry._run_in_subprocess = lambda ask: ask()
     import vllm.engine.arg_utils  # noqa: F401
 
+    if device:
+        pretend_host()
     find_parser()
+
+
+HOST_BYTES = 2 << 40
+"""Memory of the machine around the GPUs: enough that no rule about swap space looks at the one that is really here."""
+
+
+def pretend_host() -> None:
+    """Up to 0.15 swap space for each GPU is held against the memory of the host (vllm/config/cache.py)."""
+
+    def get_cpu_memory() -> int:
+        kit.note(f"memory of the host: {HOST_BYTES} bytes")
+        return HOST_BYTES
+
+    for module in map(sys.modules.get, ("vllm.config.cache", "vllm.config")):
+        if hasattr(module, "get_cpu_memory"):
+            setattr(module, "get_cpu_memory", get_cpu_memory)  # noqa: B010
 
 
 def find_parser() -> None:
