@@ -381,14 +381,15 @@ def _names_of(module: str, answers: dict[str, Callable[..., Any]]) -> Callable[[
     return name_of
 
 
-def of_flashinfer(device: Device) -> dict[str, Callable[..., Any]]:
-    """What FlashInfer tells of a device without running a kernel (flashinfer/utils.py, 0.2-0.6).
+def of_kernel_packages(device: Device) -> dict[str, Callable[..., Any]]:
+    """What kernel packages tell of a device without running a kernel (flashinfer/utils.py 0.2-0.6; deep_gemm 2.0).
 
-    The size of its own counters is said to be nothing: it is no part of the weights or of the cache.
+    The size of FlashInfer's own counters is said to be nothing: it is no part of the weights or of the cache.
     """
     answers: dict[str, Callable[..., Any]] = {
         "flashinfer.utils.get_trtllm_gen_multi_ctas_kv_counter_bytes": lambda *args, **kwargs: 0,
     }
     if device.multiprocessors is not None:
-        answers["flashinfer.utils.get_device_sm_count"] = lambda *args, **kwargs: device.multiprocessors
+        for name in ("flashinfer.utils.get_device_sm_count", "deep_gemm.get_num_sms"):
+            answers[name] = lambda *args, **kwargs: device.multiprocessors
     return answers

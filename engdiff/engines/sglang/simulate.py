@@ -73,7 +73,7 @@ def pretend(device: kit.Device, version: str) -> None:
     kit.tolerate_missing_operators()
     support.answer_for_amx()
     sys.meta_path.insert(0, support.VisionFinder())
-    kit.StandInPackages(packages, answers=kit.of_flashinfer(device))
+    kit.StandInPackages(packages, answers=kit.of_kernel_packages(device))
     kit.pretend_triton(device)
     kit.pretend_nvidia_smi(device, Path(tempfile.mkdtemp(prefix="nvidia-smi-", dir=Path(sys.argv[1]).parent)))
     if importlib.util.find_spec("pynvml"):

@@ -120,7 +120,7 @@ def pretend(device: kit.Device, version: str) -> None:
     for name in NAMESPACES:
         setattr(torch.ops, name, Operators(name))
     kit.tolerate_missing_operators(NAMESPACES)
-    kit.StandInPackages(kernels, answers=kit.of_flashinfer(device))
+    kit.StandInPackages(kernels, answers=kit.of_kernel_packages(device))
     kit.StandInPackages(dict.fromkeys(VENDORED, version), over=True)
     kit.pretend_triton(device)
     kit.pretend_nvml(vendored_nvml(), device)
