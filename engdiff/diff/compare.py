@@ -25,6 +25,7 @@ from engdiff.diff.pinning import (
     pinned_commands,
 )
 from engdiff.diff.pools import pool_waterfalls, pools_found, pools_not_compared
+from engdiff.diff.reach import beyond_knowledge
 from engdiff.diff.settings import settings_found, settings_not_compared
 from engdiff.diff.starts import start_found, start_not_compared
 from engdiff.engines.contract import Engine, PinStyle
@@ -89,6 +90,7 @@ def compare(
         packages=package_moves(old, new),
         not_compared=(
             *start_not_compared(old, new),
+            *beyond_knowledge(old, new, engine),
             *pools_not_compared(old, new),
             *settings_not_compared(old, new),
             *not_native,

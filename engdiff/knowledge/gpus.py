@@ -81,7 +81,7 @@ def gpu(text: str) -> Gpu:
     near = get_close_matches(wanted, named, n=3, cutoff=0.4) or list(gpus())
     raise UsageError(
         f"`{text}`: no GPU of this name is known",
-        f"known: {', '.join(near)}; all: docs/gpus.md, or the folder profiles/gpus",
+        f"known: {', '.join(near)}; all: engdiff profiles list --scenarios",
     )
 
 

@@ -177,6 +177,12 @@ class Knowledge:
         )
 
     @cached_property
+    def changes_read(self) -> tuple[str, str] | None:
+        """First and last release that the changes were read from; ``None`` where the table does not say."""
+        table = self._read("changes.toml")
+        return (table["read_since"], table["read_until"]) if "read_until" in table else None
+
+    @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """All facts, in the order of the file; none where the engine has no such file."""
         return tuple(Fact(**row) for row in self._read("facts.toml").get("fact", ()))
