@@ -62,7 +62,7 @@ def _as_held(later: Tree) -> dict[str, Any]:
 
 def _native(arguments: Tree, simulation: Tree, later: Tree) -> dict[str, JsonValue]:
     parts: dict[str, JsonValue] = {
-        "server_args": arguments.get("resolved"),
+        "server_args": _without_drawn(arguments),
         "explicit": arguments.get("explicit"),
         "flags": arguments.get("flags"),
         "rules": arguments.get("rules"),
@@ -70,6 +70,15 @@ def _native(arguments: Tree, simulation: Tree, later: Tree) -> dict[str, JsonVal
         "changed_by_scheduler": later.get("server_args"),
     }
     return {name: part for name, part in parts.items() if part}
+
+
+SEED = "random_seed"
+
+
+def _without_drawn(arguments: Tree) -> dict[str, JsonValue]:
+    """The arguments without the seed that nobody wrote: SGLang draws another one each time."""
+    resolved, explicit = arguments.get("resolved") or {}, arguments.get("explicit") or {}
+    return {name: value for name, value in resolved.items() if name != SEED or name in explicit}
 
 
 def _ledger(built: Tree) -> tuple[Term, ...]:
