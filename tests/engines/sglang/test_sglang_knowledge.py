@@ -184,6 +184,8 @@ def test_old_flags_went_together() -> None:
 # --- nothing that moved is left out ------------------------------------------------------------------------------
 
 SAME = {
+    "kt_method": "its flag had the default before, as shipped profiles show",
+    "kt_threadpool_count": "likewise",
     "hicache_ratio": "unset becomes 2.0, as before",
     "swa_full_tokens_ratio": "unset becomes 0.8, as before",
     "mamba_full_memory_ratio": "unset becomes 0.9, as before",
