@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engdiff.diff.compare import compare
+from engdiff.diff.pinning import known_settings
 from engdiff.diff.tolerance import moved
 from engdiff.diff.values_at import value_at
 from engdiff.engines.contract import Engine, PinStyle
@@ -16,7 +17,7 @@ from engdiff.knowledge.versions import came_between
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Finding, Pin
 from engdiff.schema.history import Account, History, Left, Moved, Span
-from engdiff.schema.values import Known, Unknown, Value
+from engdiff.schema.values import Known, Unknown, Value, plain
 
 PLATFORMS = ("any", "cuda")
 """Of which changes a history on a GPU tells."""
@@ -45,7 +46,7 @@ def history(engine: Engine, asked: Asked, releases: Iterable[Release], style: Pi
     spans: list[Span] = []
     moves: list[Moved] = []
     without: list[Left] = []
-    accounts = tuple(_accounts(engine, asked.key))
+    changes = [one for one in engine.knowledge.changes_of(asked.key.removeprefix(engine.native_root)) if _on_gpus(one)]
     before: Release | None = None
     for release in releases:
         if isinstance(release.capture, Unknown):
@@ -56,7 +57,7 @@ def history(engine: Engine, asked: Asked, releases: Iterable[Release], style: Pi
             spans[-1] = _longer(spans[-1], release)
         else:
             if spans and before:
-                moves.append(_move(asked.key, before, release, accounts, style))
+                moves.append(_move(engine, asked.key, before, release, changes, style))
             spans.append(_span(asked.key, release, value))
         before = release
     return History(
@@ -68,7 +69,7 @@ def history(engine: Engine, asked: Asked, releases: Iterable[Release], style: Pi
         arguments=asked.arguments,
         spans=tuple(spans),
         moves=tuple(moves),
-        accounts=tuple(one for one in accounts if not any(one in move.accounts for move in moves)),
+        accounts=tuple(one for one in map(_account, changes) if not any(one in move.accounts for move in moves)),
         without=tuple(without),
         notes=before.capture.notes if before and isinstance(before.capture, Capture) else (),
     )
@@ -98,17 +99,23 @@ def _span(key: str, release: Release, value: Value) -> Span:
     )
 
 
-def _move(key: str, before: Release, after: Release, accounts: Sequence[Account], style: PinStyle) -> Moved:
+def _move(
+    engine: Engine, key: str, before: Release, after: Release, changes: Sequence[Change], style: PinStyle
+) -> Moved:
     """What a diff of the two neighbours says of this key, and what is known to have happened between them."""
     assert isinstance(before.capture, Capture)
     assert isinstance(after.capture, Capture)
     found = compare(before.capture, after.capture, old_label=before.version, new_label=after.version, style=style)
     finding = next((one for one in found.findings if one.key == key), None)
+    settings, value = known_settings(after.capture, engine), plain(value_at(after.capture, key))
+    acting = [
+        one for one in changes if came_between(before.version, one.since, after.version) and one.meets(value, settings)
+    ]
     return Moved(
         before=before.version,
         since=after.version,
         headline=finding.headline if finding else "",
-        accounts=tuple(one for one in accounts if came_between(before.version, one.since, after.version)),
+        accounts=tuple(map(_account, acting)),
         pin=_pin(finding),
     )
 
@@ -119,10 +126,8 @@ def _pin(finding: Finding | None) -> Pin:
     return finding.pin
 
 
-def _accounts(engine: Engine, key: str) -> Iterable[Account]:
-    """Everything that engdiff's knowledge says to have changed under this key on a GPU, oldest first."""
-    changes = engine.knowledge.changes_of(key.removeprefix(engine.native_root))
-    return (_account(change) for change in changes if change.platform in PLATFORMS)
+def _on_gpus(change: Change) -> bool:
+    return change.platform in PLATFORMS
 
 
 def _account(change: Change) -> Account:

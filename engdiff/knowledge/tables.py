@@ -248,6 +248,13 @@ class Knowledge:
         return frozenset(key for change in self.changes for key in change.when)
 
     @cached_property
+    def looked_at(self) -> frozenset[str]:
+        """Native leaves that decide whether a change acts, or whether a setting does: noise or not, they are needed."""
+        needs = (need.partition(":") for one in self._conditions for need in one.needs)
+        native = (path.lstrip("!").partition("=")[0] for kind, _, path in needs if kind == "native")
+        return self.conditions | frozenset(native)
+
+    @cached_property
     def _changes_by_key(self) -> dict[str, list[Change]]:
         """Changes by canonical key, by native path on either side, and by ``variables.NAME``."""
         index: dict[str, list[Change]] = {}

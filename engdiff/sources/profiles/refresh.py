@@ -11,6 +11,7 @@ from typing import Any
 from engdiff import engines
 from engdiff.engines.contract import Engine
 from engdiff.errors import EngineFailed, UsageError
+from engdiff.knowledge.tables import Knowledge
 from engdiff.references import EngineReference, parse
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.values import Unknown
@@ -142,9 +143,13 @@ def _without_noise(tree: Tree, engine: Engine, path: str = "") -> Tree:
             found[name] = value
         elif isinstance(value, dict):
             found[name] = _without_noise(value, engine, f"{at}.")
-        elif not engine.knowledge.is_noise(at.removeprefix(engine.native_root)):
+        elif _kept(at.removeprefix(engine.native_root), engine.knowledge):
             found[name] = value
     return found
+
+
+def _kept(path: str, knowledge: Knowledge) -> bool:
+    return path in knowledge.looked_at or not knowledge.is_noise(path)
 
 
 def write(tree: Tree, folder: Path) -> Path:
