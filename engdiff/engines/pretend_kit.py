@@ -11,6 +11,7 @@ import importlib.abc
 import importlib.machinery
 import json
 import os
+import socket
 import sys
 import types
 from collections.abc import Callable
@@ -154,6 +155,33 @@ def _tolerant(real: Any, namespaces: tuple[str, ...]) -> Any:
         return decorate if func is None else decorate(func)
 
     return register
+
+
+class Nothing:
+    """A stream or an event of a device that is not there."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+def pretend_streams() -> None:
+    """Streams and events that do nothing: what is built waits for none."""
+    import torch
+
+    torch.cuda.Stream = torch.cuda.Event = Nothing
+    torch.cuda.current_stream = lambda *args, **kwargs: Nothing()
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
 
 
 # --- Triton ----------------------------------------------------------------------------------------------------

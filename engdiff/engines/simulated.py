@@ -6,12 +6,36 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from engdiff.engines.probed import Tree
-from engdiff.schema.capture import EngineWarning
-from engdiff.schema.values import Unknown
+from engdiff.schema.capture import EngineWarning, Group, Pool, Term
+from engdiff.schema.values import Unknown, Value
 
 NEEDS_DEVICE = Unknown(because="it is measured on the device, and this one is not there")
 
 LEVELS: dict[str, Literal["warning", "error"]] = {"WARNING": "warning", "ERROR": "error"}
+
+
+def weights(size: Value) -> tuple[Term, ...]:
+    """The ledger of a model that was built without memory: nothing else is known."""
+    meaning = "parameters and buffers of the first rank, as the model class declares them"
+    return (Term(name="weights", kind="use", bytes=size, meaning=meaning),)
+
+
+def cache(block_tokens: Value, groups: tuple[Group, ...]) -> tuple[Pool, ...]:
+    """The cache by its geometry; how much of it there is only a device can tell."""
+    if not groups:
+        return ()
+    return (
+        Pool(
+            name="KV cache",
+            bytes=NEEDS_DEVICE,
+            blocks=NEEDS_DEVICE,
+            block_tokens=block_tokens,
+            tokens=NEEDS_DEVICE,
+            max_concurrency=NEEDS_DEVICE,
+            concurrency_at_tokens=NEEDS_DEVICE,
+            groups=groups,
+        ),
+    )
 
 
 def lines_said(simulation: Tree) -> list[str]:

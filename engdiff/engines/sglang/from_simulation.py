@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from engdiff.engines.contract import Observed
 from engdiff.engines.probed import Tree, known, tree
 from engdiff.engines.sglang import admission, held, layered
-from engdiff.engines.simulated import NEEDS_DEVICE, lines_said, warnings
+from engdiff.engines.simulated import NEEDS_DEVICE, cache, lines_said, warnings, weights
 from engdiff.schema.capture import Capture, Graphs, Group, Instance, Pool, Rank, Runner, Setting, Term
 from engdiff.schema.values import Evidence, Known, Unknown, Value, number
 
@@ -82,9 +82,7 @@ def _without_drawn(arguments: Tree) -> dict[str, JsonValue]:
 
 
 def _ledger(built: Tree) -> tuple[Term, ...]:
-    weights = _rule((built.get("weights") or {}).get("bytes"), "parameters and buffers on the meta device")
-    meaning = "parameters and buffers of the first rank, as the model class declares them"
-    return (Term(name="weights", kind="use", bytes=weights, meaning=meaning),)
+    return weights(_rule((built.get("weights") or {}).get("bytes"), "parameters and buffers on the meta device"))
 
 
 def _rule(value: object, where: str) -> Value:
@@ -100,20 +98,7 @@ def _pools(settings: Mapping[str, Setting], built: Tree, later: Tree) -> tuple[P
     latent = (later.get("model") or {}).get("attention_arch") == "MLA"
     kinds: dict[str, Kind] = {**KINDS, **({"full": "mla"} if latent else {})}
     groups = tuple(_group(kinds[k], tokens[k], layers.get(k), page) for k in kinds if k in tokens)
-    if not groups:
-        return ()
-    return (
-        Pool(
-            name="KV cache",
-            bytes=NEEDS_DEVICE,
-            blocks=NEEDS_DEVICE,
-            block_tokens=page,
-            tokens=NEEDS_DEVICE,
-            max_concurrency=NEEDS_DEVICE,
-            concurrency_at_tokens=NEEDS_DEVICE,
-            groups=groups,
-        ),
-    )
+    return cache(page, groups)
 
 
 Kind = Literal["full", "mla", "sliding window", "other"]

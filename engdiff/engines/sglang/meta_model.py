@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import socket
 from contextlib import contextmanager, suppress
 from copy import copy
 from importlib import import_module
@@ -53,20 +52,8 @@ def facts(server_args: Any, model_config: Any) -> dict[str, Any]:
 # --- a process group that is not there --------------------------------------------------------------------------
 
 
-class Nothing:
-    """A stream or an event of a device that is not there."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: None
-
-
 def nothing_is_sent(ranks: int) -> None:
     """Process groups of torch's fake back end, on which SGLang's own set-up is run: no other rank exists."""
-    import torch
     import torch.distributed as dist
     from sglang.srt.distributed import parallel_state
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -81,8 +68,7 @@ def nothing_is_sent(ranks: int) -> None:
 
     dist.init_process_group, dist.new_group = initialised, grouped
     kit.note(f"a process group of {ranks} ranks: one exists, and nothing is sent")
-    torch.cuda.Stream = torch.cuda.Event = Nothing
-    torch.cuda.current_stream = lambda *a, **k: Nothing()
+    kit.pretend_streams()
     without_communicators(parallel_state.GroupCoordinator)
 
 
@@ -101,14 +87,6 @@ def without_communicators(group: Any) -> None:
         original(*bound.args, **bound.kwargs)
 
     group.__init__ = init
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def join_groups(runner: Any) -> None:
@@ -211,7 +189,7 @@ def bare_runner(server_args: Any, config: Any) -> Any:
         "moe_dp_size": settled.get("moe_dp_size") or 1,
         "gpu_id": 0,
         "device": "cuda",
-        "dist_port": free_port(),
+        "dist_port": kit.free_port(),
         "dtype": config.dtype,
         "page_size": settled.get("page_size") or 1,
         "mem_fraction_static": settled.get("mem_fraction_static"),
@@ -464,4 +442,4 @@ def cell_size(runner: Any) -> int:
 
 
 os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-os.environ.setdefault("MASTER_PORT", str(free_port()))
+os.environ.setdefault("MASTER_PORT", str(kit.free_port()))

@@ -7,7 +7,7 @@ import re
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
 from engdiff.engines.probed import Tree, tree
-from engdiff.engines.simulated import NEEDS_DEVICE, lines_said, warnings
+from engdiff.engines.simulated import NEEDS_DEVICE, cache, lines_said, warnings, weights
 from engdiff.engines.vllm import admission, memory, normalize
 from engdiff.engines.vllm.normalize import value_of
 from engdiff.schema.capture import Capture, Graphs, Instance, Pool, Rank, Runner, Setting, Term
@@ -75,27 +75,14 @@ def _rank(core: Tree, built: Tree) -> Rank:
 
 
 def _ledger(built: Tree) -> tuple[Term, ...]:
-    weights = memory.known((built.get("weights") or {}).get("bytes"), "parameters on the meta device", "engine rule")
-    meaning = "parameters and buffers of the first rank, as the model class declares them"
-    return (Term(name="weights", kind="use", bytes=weights, meaning=meaning),)
+    return weights(
+        memory.known((built.get("weights") or {}).get("bytes"), "parameters on the meta device", "engine rule")
+    )
 
 
 def _pools(built: Tree) -> tuple[Pool, ...]:
     groups = tuple(memory.group_of(one, "engine rule") for one in built.get("groups") or ())
-    if not groups:
-        return ()
-    return (
-        Pool(
-            name="KV cache",
-            bytes=NEEDS_DEVICE,
-            blocks=NEEDS_DEVICE,
-            block_tokens=value_of(built.get("block_size"), "cache_config.block_size"),
-            tokens=NEEDS_DEVICE,
-            max_concurrency=NEEDS_DEVICE,
-            concurrency_at_tokens=NEEDS_DEVICE,
-            groups=groups,
-        ),
-    )
+    return cache(value_of(built.get("block_size"), "cache_config.block_size"), groups)
 
 
 def _graphs(core: Tree) -> Graphs:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import socket
 from importlib.util import find_spec
 from typing import Any
 
@@ -42,27 +41,15 @@ def facts(config: Any) -> dict[str, Any]:
 # --- a process group that is not there --------------------------------------------------------------------------
 
 
-class Nothing:
-    """A stream or an event of a device that is not there."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: None
-
-
 def join_groups(parallel: Any) -> None:
     """This process as rank 0 of all the groups that the configuration asks for; no other rank exists."""
-    import torch
     import torch.distributed as dist
     from vllm.distributed import parallel_state
 
     ranks = parallel.world_size
     backend = "gloo" if ranks == 1 else "fake"
     if ranks == 1:
-        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{free_port()}", rank=0, world_size=1)
+        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{kit.free_port()}", rank=0, world_size=1)
     else:
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -70,8 +57,7 @@ def join_groups(parallel: Any) -> None:
         new_group = dist.new_group
         dist.new_group = lambda *a, **k: new_group(*a, **{**k, "backend": "fake"})
         kit.note(f"a process group of {ranks} ranks: one exists, and nothing is sent")
-    torch.cuda.Stream = torch.cuda.Event = Nothing
-    torch.cuda.current_stream = lambda *a, **k: Nothing()
+    kit.pretend_streams()
     without_communicators(parallel_state, backend)
     if hasattr(parallel_state, "in_the_same_node_as"):
         parallel_state.in_the_same_node_as = lambda *a, **k: [True] * ranks
@@ -102,14 +88,6 @@ def without_communicators(parallel_state: Any, backend: str) -> None:
         original(*bound.args, **bound.kwargs)
 
     group.__init__ = init
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 # --- the model -------------------------------------------------------------------------------------------------
@@ -218,4 +196,4 @@ def backends(layers: Any) -> list[str]:
 
 
 os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-os.environ.setdefault("MASTER_PORT", str(free_port()))
+os.environ.setdefault("MASTER_PORT", str(kit.free_port()))

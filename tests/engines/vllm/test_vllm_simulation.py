@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engdiff.engines.contract import LaunchPlan, LaunchRequest, Observed, Scenario, SimulationRequest
+from engdiff.engines.vllm import meta_model
 from engdiff.engines.vllm.simulation import FIRST, NEWEST_LIBRARIES, VllmSimulation
 from engdiff.errors import UsageError
 from engdiff.knowledge.gpus import pretended
@@ -154,3 +158,47 @@ def test_a_model_that_cannot_be_built_is_said() -> None:
     made = simulated({"unreadable": "RuntimeError: no", "trace": "..."})
     assert made.instances[0].ranks[0].pools == ()
     assert any("RuntimeError: no" in note for note in made.notes)
+
+
+def test_a_draft_model_that_was_not_built_is_said() -> None:
+    config = {**CORE["config"], "speculative_config": {"draft_model_config": {"model": "draft"}}}
+    files: Any = {"core-0": {**CORE, "config": config}, "simulation": {"built": BUILT}}
+    observed = Observed.by_probe(files, "0.30.0", "vllm", model="m")
+    made = SIMULATION.capture(observed, read_capture("vllm", "log", "-"))
+    assert any("draft model was not built" in note for note in made.notes)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a layer asks of the cache: bytes grow with the block."""
+
+    block_size: int
+    token_bytes: int
+
+    @property
+    def page_size_bytes(self) -> int:
+        return self.block_size * self.token_bytes
+
+
+@pytest.mark.parametrize(
+    ("state", "pages", "block_size"),
+    [(64, {64}, 32), (32, {32}, 16), (50, {32, 50}, 16)],
+    ids=["the smaller grows", "they are of one size", "no whole number of times"],
+)
+def test_layers_of_several_kinds_get_pages_of_one_size(
+    monkeypatch: pytest.MonkeyPatch, state: int, pages: set[int], block_size: int
+) -> None:
+    """As ``unify_kv_cache_spec_page_size`` does it: an engine's own function, stood in for here."""
+
+    def unify(specs: dict[str, Spec]) -> dict[str, Spec]:
+        largest = max(spec.page_size_bytes for spec in specs.values())
+        if any(largest % spec.page_size_bytes for spec in specs.values()):
+            raise NotImplementedError
+        return {n: replace(s, block_size=s.block_size * largest // s.page_size_bytes) for n, s in specs.items()}
+
+    core = SimpleNamespace(kv_cache_utils=SimpleNamespace(unify_kv_cache_spec_page_size=unify))
+    for name, module in {"vllm": core, "vllm.v1": core, "vllm.v1.core": core}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    specs, size = meta_model.one_page_size({"full": Spec(16, 2), "state": Spec(1, state)}, 16)
+    assert {spec.page_size_bytes for spec in specs.values()} == pages
+    assert size == block_size
