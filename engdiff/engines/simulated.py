@@ -43,9 +43,13 @@ def lines_said(simulation: Tree) -> list[str]:
     return [line for line in simulation.get("said") or () if isinstance(line, str)]
 
 
+OURS = " is a stand-in: nothing can run"
+"""How a stand-in refuses to be called (pretend_kit.py): an engine that warns of it speaks of no real machine."""
+
+
 def warnings(said: Sequence[str]) -> Iterator[EngineWarning]:
     """What the engine itself marked as a warning, without the place in its code."""
     for number, line in enumerate(said, start=1):
         level, _, text = line.partition(" ")
-        if level in LEVELS:
+        if level in LEVELS and OURS not in text:
             yield EngineWarning(level=LEVELS[level], text=text.partition("] ")[2], line=number)

@@ -51,7 +51,8 @@ def _engine(page: Page, one: OfEngine, unit: str, *, everything: bool) -> None:
     if one.spellings:
         page.rows([(_range(spelling), _spelt(spelling)) for spelling in one.spellings])
     if one.defaults:
-        page.line(f"on {one.device} with {one.model}, nothing set:", indent=INDENT)
+        where = f"on {one.device} with {one.model}, " if one.model else ""
+        page.line(f"{where}nothing set:", indent=INDENT)
         page.rows(
             [
                 (span.first if span.first == span.last else f"{span.first} to {span.last}", _value(span.value, unit))
