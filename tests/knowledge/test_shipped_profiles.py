@@ -17,7 +17,7 @@ from engdiff.errors import EngineFailed
 from engdiff.knowledge.tables import Change
 from engdiff.knowledge.versions import release
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import Known
+from engdiff.schema.values import Known, plain
 from engdiff.sources.profiles import shipped
 
 ENGINES = ("vllm", "sglang", "llamacpp", "trtllm")
@@ -84,7 +84,8 @@ def held_at(engine: Engine, capture: Capture, change: Change, *, new: bool) -> I
             yield value.value
             break
     flags = capture.native.get("flags")
-    flag = flags.get(change.key) if isinstance(flags, dict) else None
+    spelt = engine.knowledge.names(str(plain(capture.identity.version))).get(change.key)
+    flag = flags.get((spelt and (spelt.arg or spelt.native)) or change.key) if isinstance(flags, dict) else None
     if isinstance(flag, dict) and "default" in flag:
         yield flag["default"]
 
