@@ -51,18 +51,23 @@ def _known(name: str, value: Known | Unknown) -> dict[str, str | None]:
 
 def package_moves(old: Capture, new: Capture) -> tuple[Move, ...]:
     """Packages that were added, removed or moved; the engine itself is not among them."""
-    left, right = _packages(old), _packages(new)
+    pinned = "profile" in (old.identity.source, new.identity.source)
+    left, right = (_packages(side, pinned=pinned) for side in (old, new))
     if left is None or right is None or bool(old.simulated) != bool(new.simulated):
         return ()
     names = sorted(left.keys() | right.keys())
     return tuple(Move(name=n, old=left.get(n), new=right.get(n)) for n in names if left.get(n) != right.get(n))
 
 
-def _packages(capture: Capture) -> dict[str, str] | None:
-    """What is installed beside the engine; of a simulation what the release asks for, since others answered."""
+def _packages(capture: Capture, *, pinned: bool) -> dict[str, str] | None:
+    """What is installed beside the engine; of a simulation what the release asks for, since others answered.
+
+    ``pinned``: only what it asks for in one release alone, which is all that a profile holds.
+    """
     environment = capture.identity.environment
     if capture.simulated:
-        return {name: library.asked or "any" for name, library in capture.simulated.libraries.items()}
+        asked = {name: library.asked or "any" for name, library in capture.simulated.libraries.items()}
+        return {name: wanted for name, wanted in asked.items() if not pinned or wanted.startswith("==")}
     if isinstance(environment, Unknown):
         return None
     return {name: version for name, version in environment.packages.items() if name != environment.distribution}

@@ -10,6 +10,7 @@ from engdiff.engines.probed import Tree, tree
 from engdiff.engines.simulated import NEEDS_DEVICE, cache, lines_said, warnings, weights
 from engdiff.engines.vllm import admission, memory, normalize
 from engdiff.engines.vllm.normalize import value_of
+from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Capture, Graphs, Instance, Pool, Rank, Runner, Setting, Term
 from engdiff.schema.values import Known, Unknown, Value
 
@@ -25,7 +26,7 @@ def capture(observed: Observed, base: Capture) -> Capture:
             "native": normalize.native(core, arguments),
             "settings": _settings(normalize.settings(observed, core, arguments, []), built),
             "instances": (Instance(processes=(), ranks=(_rank(core, built),)),) if core else (),
-            "runner": _runner(core, built, said),
+            "runner": _runner(core, built, said, observed.request.version),
             "admission": admission.rule(core),
             "warnings": tuple(warnings(said)),
             "notes": (*base.notes, *_notes(simulation), *_not_built(core, built)),
@@ -108,21 +109,27 @@ def _candidates(said: list[str]) -> Value:
     return Unknown(because="this version does not say which backends it considered")
 
 
-def _runner(core: Tree, built: Tree, said: list[str]) -> Runner:
+def _runner(core: Tree, built: Tree, said: list[str], version: str) -> Runner:
     runner = core.get("runner") or {}
     use = runner.get("use_v2")
     backends = ", ".join(built.get("backends") or ()) or None
     return Runner(
         name=exact("V2" if use else "V1", "probe", "VllmConfig.use_v2_model_runner")
         if isinstance(use, bool)
-        else _opt_in(core),
+        else _opt_in(core, version),
         because=normalize.unsupported(core),
         attention_backend=value_of(backends, "static_forward_context[].attn_backend"),
         candidates=_candidates(said),
     )
 
 
-def _opt_in(core: Tree) -> Known | Unknown:
-    """Up to 0.21 a variable alone decides."""
+LAST_OPT_IN = "0.21.0"
+"""Up to here a variable alone decides; from 0.22 on the configuration tells (vllm/config/vllm.py 0.21.0, 0.22.0)."""
+
+
+def _opt_in(core: Tree, version: str) -> Known | Unknown:
+    """Where the configuration does not tell."""
+    if not holds(version, until=LAST_OPT_IN):
+        return Unknown(because="this release does not say which model runner it takes")
     value = (core.get("variables") or {}).get("VLLM_USE_V2_MODEL_RUNNER")
     return exact("V2" if value in (True, 1, "1") else "V1", "probe", "envs.VLLM_USE_V2_MODEL_RUNNER")

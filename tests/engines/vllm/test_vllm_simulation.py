@@ -202,3 +202,20 @@ def test_layers_of_several_kinds_get_pages_of_one_size(
     specs, size = meta_model.one_page_size({"full": Spec(16, 2), "state": Spec(1, state)}, 16)
     assert {spec.page_size_bytes for spec in specs.values()} == pages
     assert size == block_size
+
+
+@pytest.mark.parametrize(
+    ("version", "variables", "name"),
+    [
+        ("0.21.0", {}, "V1"),
+        ("0.21.0", {"VLLM_USE_V2_MODEL_RUNNER": "1"}, "V2"),
+        ("0.34.0", {}, None),
+        ("0.34.0", {"VLLM_USE_V2_MODEL_RUNNER": "1"}, None),
+    ],
+)
+def test_a_variable_tells_the_runner_only_where_it_alone_decides(
+    version: str, variables: dict[str, str], name: str | None
+) -> None:
+    files: Any = {"core-0": {"config": CORE["config"], "variables": variables}, "simulation": {}}
+    made = SIMULATION.capture(Observed.by_probe(files, version, "vllm"), read_capture("vllm", "log", "-"))
+    assert plain(made.runner.name) == name
