@@ -22,11 +22,12 @@ def list_(
     from engdiff.report.console import stdout
     from engdiff.report.profiles import print_profiles
     from engdiff.sources.profiles.grid import scenarios as grid
-    from engdiff.sources.profiles.shipped import versions
+    from engdiff.sources.profiles.shipped import by_device, versions
 
     wanted = (engines.get(engine).name,) if engine else engines.names()
     held = {name: versions(name) for name in wanted}
-    print_profiles(held, [one.key for one in grid()], stdout(), everything=scenarios)
+    keys = {name: [one.key for one in grid(by_device=by_device(engines.get(name)))] for name in wanted}
+    print_profiles(held, keys, stdout(), everything=scenarios)
     return 0
 
 

@@ -91,8 +91,16 @@ def _in_capture(key: str, capture: Capture) -> InCapture:
         origin=setting.origin if setting else None,
         configured=setting.configured if setting else None,
         because=tuple(_reasons(key, capture)),
-        unknown_because=value.because if isinstance(value, Unknown) else None,
+        unknown_because=_silence(key, value, capture),
     )
+
+
+def _silence(key: str, value: Known | Unknown, capture: Capture) -> str | None:
+    """Why there is no value; of the runner also why there is no reason."""
+    if isinstance(value, Unknown):
+        return value.because
+    said = capture.runner.because
+    return said.because if key == "runner.name" and isinstance(said, Unknown) else None
 
 
 def _reasons(key: str, capture: Capture) -> Iterator[str]:

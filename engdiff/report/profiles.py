@@ -14,20 +14,22 @@ from engdiff.report.wording import count
 
 def print_profiles(
     versions: Mapping[str, Sequence[str]],
-    scenarios: Sequence[str],
+    scenarios: Mapping[str, Sequence[str]],
     console: Console,
     *,
     everything: bool = False,
 ) -> None:
-    """Releases by engine, and the scenarios that each of them holds; ``everything``: all that can be pretended."""
+    """Releases and scenarios by engine; ``everything``: also all that can be pretended."""
     page = Page(console)
     for engine, releases in versions.items():
         page.section(f"{engine}: {count(len(releases), 'release')}" if releases else f"{engine}: none is shipped")
         if releases:
             page.line(" ".join(reversed(releases)), indent=INDENT)
-    page.section("Scenarios in each" if everything else "Scenarios in each: GPU, model, words after --")
-    for one in scenarios:
-        page.line(one, indent=INDENT)
+    for held in dict.fromkeys(tuple(several) for several in scenarios.values()):
+        named = ", ".join(engine for engine, several in scenarios.items() if tuple(several) == held)
+        page.section(f"Scenarios of {named}: GPU, model, words after --" if len(held) > 1 else f"Scenario of {named}")
+        for one in held:
+            page.line(one, indent=INDENT)
     if everything:
         page.section("GPUs that can be pretended (ENGINE@VERSION/GPU[:COUNT])")
         page.line(" ".join(gpus()), indent=INDENT)
