@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if find_spec("engdiff_pretend_kit"):
     import engdiff_pretend_kit as kit
+    import engdiff_sglang_probe as probe
     from engdiff_probe_kit import attempt, tensors
 else:
     from engdiff.engines import pretend_kit as kit
     from engdiff.engines.probe_kit import attempt, tensors
+    from engdiff.engines.sglang import probe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +175,7 @@ def bare_runner(server_args: Any, config: Any) -> Any:
     from sglang.srt.model_executor import model_runner
     from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
-    settled = resolved(server_args)
+    settled = probe.resolved(server_args)
     held = {
         "server_args": server_args,
         "model_config": config,
@@ -212,13 +214,6 @@ def bare_runner(server_args: Any, config: Any) -> Any:
     runner = object.__new__(cls)
     runner.__dict__.update({k: v for k, v in held.items() if not isinstance(getattr(cls, k, None), property)})
     return runner
-
-
-def resolved(server_args: Any) -> dict[str, Any]:
-    """The arguments as they resolved; from 0.5.20 on the attributes stay as written."""
-    if hasattr(server_args, "resolved_dict"):
-        return dict(server_args.resolved_dict())
-    return {one.name: getattr(server_args, one.name) for one in dataclasses.fields(server_args)}
 
 
 def placement(settled: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from engdiff.sources.profiles.packing import Tree, merged, unpacked
 from engdiff.sources.simulate import Ask
 
 ENDING = ".json.xz"
+MOST_HELD = 4
+"""Profiles kept in memory: a history walks over dozens and looks at each once or twice."""
+
 NOT_DATED = ""
 """A profile holds no date: it is the same whenever it is made."""
 
@@ -34,7 +37,7 @@ def versions(engine: str) -> tuple[str, ...]:
     return tuple(sorted((path.name.removesuffix(ENDING) for path in home(engine).glob(f"*{ENDING}")), key=Version))
 
 
-@cache
+@lru_cache(maxsize=MOST_HELD)
 def read(engine: str, version: str) -> Tree:
     """A whole profile as data. Raises FileNotFoundError, and EngdiffError for one that is not whole."""
     path = home(engine) / f"{version}{ENDING}"
