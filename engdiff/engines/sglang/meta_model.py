@@ -210,10 +210,15 @@ def bare_runner(server_args: Any, config: Any) -> Any:
         "sliding_window_size": getattr(config, "sliding_window_size", None),
         "spec_algorithm": SpeculativeAlgorithm.from_string(settled.get("speculative_algorithm")),
     }
-    cls = model_runner.ModelRunner
-    runner = object.__new__(cls)
-    runner.__dict__.update({k: v for k, v in held.items() if not isinstance(getattr(cls, k, None), property)})
+    runner = object.__new__(model_runner.ModelRunner)
+    hold(runner, held)
     return runner
+
+
+def hold(runner: Any, held: dict[str, Any]) -> None:
+    """Give a bare runner its attributes; what this release computes from others stays computed."""
+    cls = type(runner)
+    runner.__dict__.update({k: v for k, v in held.items() if not isinstance(getattr(cls, k, None), property)})
 
 
 def placement(settled: dict[str, Any]) -> Any:

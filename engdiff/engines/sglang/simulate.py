@@ -143,7 +143,7 @@ def scheduler_side(made: Any) -> dict[str, Any]:
     """The model's facts, and arguments and graph sizes as the model runner would have left them."""
     config = model_config(made)
     before = probe.resolved(made)
-    runner = bare_runner(made, config, before)
+    runner = adjustable_runner(made, config)
     adjusted = attempt(runner.model_specific_adjustment) if hasattr(runner, "model_specific_adjustment") else None
     after = probe.resolved(made)
     return {
@@ -182,47 +182,23 @@ def model_facts(config: Any) -> dict[str, Any]:
     }
 
 
-def bare_runner(made: Any, config: Any, resolved: dict[str, Any]) -> Any:
-    """A model runner that was never built: it holds what its own rules look at."""
-    from sglang.srt.configs.model_config import AttentionArch
-    from sglang.srt.model_executor.model_runner import ModelRunner
-
-    runner = object.__new__(ModelRunner)
-    mla = config.attention_arch == AttentionArch.MLA
+def adjustable_runner(made: Any, config: Any) -> Any:
+    """A model runner that was never built, with what its own rules of adjustment look at."""
+    runner = meta_model.bare_runner(made, config)
     held = {
-        "server_args": made,
-        "model_config": config,
-        "tp_size": made.tp_size,
-        "tp_rank": 0,
-        "gpu_id": 0,
-        "dp_size": made.dp_size,
-        "pp_size": resolved.get("pp_size") or 1,
-        "device": made.device,
-        "page_size": resolved.get("page_size") or 1,
-        "is_draft_worker": False,
-        "mem_fraction_static": resolved.get("mem_fraction_static"),
         "is_multimodal": getattr(config, "is_multimodal", False),
         "is_multimodal_chunked_prefill_supported": getattr(config, "is_multimodal_chunked_prefill_supported", True),
         "is_hybrid": getattr(config, "is_hybrid", None),
         "is_generation": config.is_generation,
-        "use_mla_backend": mla,
-        "spec_algorithm": speculative(resolved.get("speculative_algorithm")),
         "req_to_token_pool": types.SimpleNamespace(size=MANY_REQUESTS),
     }
-    runner.__dict__.update({k: v for k, v in held.items() if not isinstance(getattr(ModelRunner, k, None), property)})
+    meta_model.hold(runner, held)
     return runner
 
 
 MANY_REQUESTS = 2048
 """Slots for requests, known once memory was measured; graph sizes beyond them are not captured, and none lies beyond
 this many (``get_batch_sizes_to_capture`` in model_executor/cuda_graph_runner.py, 0.4.6-0.5.14)."""
-
-
-def speculative(name: Any) -> Any:
-    """SGLang's own object for a speculative algorithm."""
-    from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
-
-    return SpeculativeAlgorithm.from_string(name)
 
 
 def capture_sizes(runner: Any, made: Any, resolved: dict[str, Any]) -> Any:
