@@ -17,6 +17,11 @@ def tree(answer: JsonValue) -> Tree:
     return answer if isinstance(answer, dict) and "unreadable" not in answer else {}
 
 
+def unreadable(answer: JsonValue) -> str | None:
+    """Why the probe could not read an answer; ``None`` where it did."""
+    return str(answer["unreadable"]) if isinstance(answer, dict) and "unreadable" in answer else None
+
+
 def known(value: object, where: str) -> Known | None:
     """A value of an answer; ``None`` for what the probe does not hold or could not read."""
     return None if value is None or isinstance(value, dict) else exact(value, "probe", where)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import re
 
 from engdiff.engines.contract import Observed
 from engdiff.engines.layers import exact
-from engdiff.engines.probed import Tree, tree
+from engdiff.engines.probed import Tree, tree, unreadable
 from engdiff.engines.simulated import NEEDS_DEVICE, cache, lines_said, warnings, weights
 from engdiff.engines.vllm import admission, memory, normalize
 from engdiff.engines.vllm.normalize import value_of
@@ -57,10 +57,10 @@ def _settings(found: dict[str, Setting], built: Tree) -> dict[str, Setting]:
 
 def _notes(simulation: Tree) -> tuple[str, ...]:
     built = simulation.get("built")
-    if isinstance(built, dict) and "unreadable" in built:
-        return (
-            f"the model could not be built without a device, so weights and cache are unknown: {built['unreadable']}",
-        )
+    if failed := unreadable(built):
+        return (f"the model could not be built without a device, so weights and cache are unknown: {failed}",)
+    if failed := unreadable(tree(built).get("pool")):
+        return (f"the engine made no pool of the size that was asked for: {failed}",)
     return ()
 
 
@@ -72,6 +72,12 @@ def _not_built(core: Tree, built: Tree) -> tuple[str, ...]:
 
 
 def _rank(core: Tree, built: Tree) -> Rank:
+    sized = tree(built.get("pool"))
+    if "num_blocks" in sized:
+        asked = {**core, "kv": sized}
+        ledger = memory.ledger(asked, {})
+        pools = memory.pool(asked, ledger)
+        return Rank(device="cuda", ledger=(*_ledger(built), *ledger), pools=pools, graphs=_graphs(core))
     return Rank(device="cuda", ledger=_ledger(built), pools=_pools(built), graphs=_graphs(core))
 
 

@@ -13,10 +13,12 @@ from typing import Any
 
 if find_spec("engdiff_pretend_kit"):
     import engdiff_pretend_kit as kit
-    from engdiff_probe_kit import tensors
+    import engdiff_vllm_probe as probe
+    from engdiff_probe_kit import attempt, tensors
 else:
     from engdiff.engines import pretend_kit as kit
-    from engdiff.engines.probe_kit import tensors
+    from engdiff.engines.probe_kit import attempt, tensors
+    from engdiff.engines.vllm import probe
 
 
 def facts(config: Any) -> dict[str, Any]:
@@ -28,13 +30,15 @@ def facts(config: Any) -> dict[str, Any]:
         model = build(config)
         settle_block_size(config)
         layers = config.compilation_config.static_forward_context
-        specs, block_size = one_page_size(cache_specs(config, layers), config.cache_config.block_size)
+        asked = cache_specs(config, layers)
+        specs, block_size = one_page_size(asked, config.cache_config.block_size)
         return {
             "model_class": type(model).__name__,
             "weights": weights(model),
             "block_size": block_size,
             "groups": groups(specs),
             "backends": backends(layers),
+            "pool": attempt(lambda: pool(config, asked)),
         }
 
 
@@ -149,11 +153,9 @@ def cache_specs(config: Any, layers: Any) -> dict[str, Any]:
 def one_page_size(specs: dict[str, Any], block_size: int) -> tuple[dict[str, Any], int]:
     """Layers of several kinds with pages of one size, and the block size that follows, as the engine core makes them.
 
-    ``unify_kv_cache_spec_page_size`` in vllm/v1/core/kv_cache_utils.py, 0.11-0.33; where it cannot, the engine pads.
+    ``unify_kv_cache_spec_page_size``, from 0.11 on; where it cannot, the engine pads.
     """
-    from vllm.v1.core import kv_cache_utils
-
-    unify = getattr(kv_cache_utils, "unify_kv_cache_spec_page_size", None)
+    unify = getattr(planning(), "unify_kv_cache_spec_page_size", None)
     if unify is None or len({spec.page_size_bytes for spec in specs.values()}) < 2:
         return specs, block_size
     try:
@@ -162,6 +164,52 @@ def one_page_size(specs: dict[str, Any], block_size: int) -> tuple[dict[str, Any
         return specs, block_size
     grown = {spec.block_size for name, spec in unified.items() if spec.block_size != specs[name].block_size}
     return unified, grown.pop() if len(grown) == 1 else block_size
+
+
+def pool(config: Any, specs: dict[str, Any]) -> Any:
+    """The pool that the engine core makes of a size that was set outright; without one only a device can tell.
+
+    ``get_kv_cache_configs`` from 0.11 on, which 0.33 gives its groups of all ranks; before it ``get_kv_cache_config``.
+    """
+    size = getattr(config.cache_config, "kv_cache_memory_bytes", None)
+    if size is None or not specs:
+        return None
+    settle_layout(config, specs)
+    plan = planning()
+    if hasattr(plan, "get_global_kv_cache_groups"):
+        groups = plan.get_global_kv_cache_groups(config, [specs])
+        made = plan.get_kv_cache_configs(config, [specs], [size], groups)[0]
+    elif hasattr(plan, "get_kv_cache_configs"):
+        made = plan.get_kv_cache_configs(config, [specs], [size])[0]
+    else:
+        made = plan.get_kv_cache_config(config, specs, size)
+    return probe.pool(config, made)
+
+
+def settle_layout(config: Any, specs: dict[str, Any]) -> None:
+    """From 0.30 on the engine core settles the layout of the cache from what its workers' backends support.
+
+    ``WorkerBase.get_supported_kv_cache_layouts`` in vllm/v1/worker/worker_base.py; ``EngineCore`` in
+    vllm/v1/engine/core.py.
+    """
+    from vllm.v1.attention.backends import utils
+    from vllm.v1.worker.worker_base import WorkerBase
+
+    if hasattr(utils, "resolve_kv_cache_layout"):
+        worker = object.__new__(WorkerBase)
+        worker.vllm_config = config
+        utils.resolve_kv_cache_layout(config, [worker.get_supported_kv_cache_layouts()], list(specs.values()))
+
+
+def planning() -> Any:
+    """Where vLLM divides memory into blocks: vllm/v1/core/kv_cache_utils.py up to 0.32, then kv_cache_planning.py."""
+    try:
+        from vllm.v1.core import kv_cache_planning
+    except ImportError:
+        from vllm.v1.core import kv_cache_utils
+
+        return kv_cache_utils
+    return kv_cache_planning
 
 
 def has_spec(layer: Any) -> bool:

@@ -178,18 +178,23 @@ def variables() -> Any:
 
 def kv_cache(core: Any) -> Any:
     """The pool and its groups, from the scheduler's own configuration, and the sizes that follow from it."""
-    found = {}
-    pool = getattr(core.scheduler, "kv_cache_config", None)
-    if pool is not None:
-        found["num_blocks"] = attempt(lambda: pool.num_blocks)
-        found["tensor_bytes"] = attempt(lambda: tensor_bytes(pool.kv_cache_tensors))
-        found["groups"] = [attempt(lambda group=group: kv_group(group)) for group in pool.kv_cache_groups]
-        found["max_concurrency"] = attempt(lambda: max_concurrency(core.vllm_config, pool))
+    made = getattr(core.scheduler, "kv_cache_config", None)
+    found = {} if made is None else pool(core.vllm_config, made)
     found["available_bytes"] = attempt(lambda: core.available_gpu_memory_for_kv_cache)
     cache = core.vllm_config.cache_config
     if hasattr(cache, "resolved_gpu_memory_utilization"):
         found["utilisation"] = attempt(lambda: cache.resolved_gpu_memory_utilization)
     return found
+
+
+def pool(config: Any, made: Any) -> dict[str, Any]:
+    """Blocks, bytes and groups of a ``KVCacheConfig``."""
+    return {
+        "num_blocks": attempt(lambda: made.num_blocks),
+        "tensor_bytes": attempt(lambda: tensor_bytes(made.kv_cache_tensors)),
+        "groups": [attempt(lambda group=group: kv_group(group)) for group in made.kv_cache_groups],
+        "max_concurrency": attempt(lambda: max_concurrency(config, made)),
+    }
 
 
 def tensor_bytes(tensors: Any) -> Any:

@@ -18,7 +18,7 @@ from engdiff.errors import UsageError
 from engdiff.knowledge.gpus import pretended
 from engdiff.machine import look
 from engdiff.schema.capture import Capture
-from engdiff.schema.values import Known, Unknown, plain
+from engdiff.schema.values import Known, Unknown, number, plain
 from engdiff.sources.base import read_capture
 
 SIMULATION = VllmSimulation()
@@ -166,6 +166,28 @@ def test_a_draft_model_that_was_not_built_is_said() -> None:
     observed = Observed.by_probe(files, "0.30.0", "vllm", model="m")
     made = SIMULATION.capture(observed, read_capture("vllm", "log", "-"))
     assert any("draft model was not built" in note for note in made.notes)
+
+
+def test_a_size_that_was_set_outright_makes_a_pool() -> None:
+    """The engine's own division of it into blocks needs no device."""
+    group = {"spec": "FullAttentionSpec", "layers": 2, "block_size": 16, "page_size_bytes": 64, "fields": {}}
+    pool = {"num_blocks": 8, "tensor_bytes": 1024, "groups": [group], "max_concurrency": 2.0}
+    config = {"cache_config": {"kv_cache_memory_bytes": 1100}, "model_config": {"max_model_len": 64}}
+    files = {"core-0": {"config": config}, "simulation": {"built": {"pool": pool, "weights": {"bytes": 5}}}}
+    made = SIMULATION.capture(Observed.by_probe(files, "0.30.0", "vllm", model="m"), read_capture("vllm", "log", "-"))
+    (rank,) = made.instances[0].ranks
+    assert [(term.name, number(term.bytes)) for term in rank.ledger] == [
+        ("weights", 5),
+        ("KV cache asked for", 1100),
+        ("KV cache", 1024),
+    ]
+    assert (number(rank.pools[0].blocks), number(rank.pools[0].tokens)) == (8, 128)
+
+
+def test_a_pool_that_the_engine_refuses_is_told() -> None:
+    files = {"core-0": {"config": {}}, "simulation": {"built": {"pool": {"unreadable": "ValueError: To serve"}}}}
+    made = SIMULATION.capture(Observed.by_probe(files, "0.30.0", "vllm", model="m"), read_capture("vllm", "log", "-"))
+    assert made.notes[-1] == "the engine made no pool of the size that was asked for: ValueError: To serve"
 
 
 @dataclass(frozen=True)
