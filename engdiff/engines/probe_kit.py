@@ -203,7 +203,7 @@ def class_of(value: object) -> str | None:
 
 def tensors(found: Iterable[Any]) -> dict[str, Any]:
     """Bytes and count of the elements of torch's tensors, each once, and bytes by element type."""
-    distinct = {tensor.data_ptr() or id(tensor): tensor for tensor in found}
+    distinct = {place(tensor): tensor for tensor in found}
     by_type: dict[str, int] = {}
     for tensor in distinct.values():
         kind = str(tensor.dtype).removeprefix("torch.")
@@ -213,6 +213,11 @@ def tensors(found: Iterable[Any]) -> dict[str, Any]:
         "count": sum(tensor.numel() for tensor in distinct.values()),
         "by_type": by_type,
     }
+
+
+def place(tensor: Any) -> int:
+    """Where a tensor's elements lie; one without content lies nowhere, and shares its storage with its views."""
+    return tensor.data_ptr() or tensor.untyped_storage()._cdata  # type: ignore[no-any-return]
 
 
 # --- modules that are not imported yet -------------------------------------------------------------------------

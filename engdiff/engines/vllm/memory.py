@@ -41,6 +41,11 @@ KINDS = {
 """KV cache spec classes (vllm/v1/kv_cache_interface.py)."""
 
 
+OF_ALL_LAYERS = frozenset({"UniformTypeKVCacheSpecs"})
+"""Specs whose page is that of all their layers: one kind of attention, heads of several sizes
+(vllm/v1/kv_cache_interface.py)."""
+
+
 def known(value: object, where: str, basis: str = "measured") -> Value:
     """A number from the probe, or unknown when it is none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -276,9 +281,10 @@ def group_of(group: Tree, basis: Basis = "exact") -> Group:
     page, layers = group.get("page_size_bytes"), group.get("layers")
     per_block: Value = Unknown(because="page size or layers are not reported")
     if isinstance(page, int) and isinstance(layers, int):
-        per_block = Known(
-            value=page * layers, basis=basis, evidence=Evidence(source="probe", where="page_size_bytes x layers")
-        )
+        whole = group["spec"] in OF_ALL_LAYERS
+        where = "page_size_bytes" if whole else "page_size_bytes x layers"
+        size = page if whole else page * layers
+        per_block = Known(value=size, basis=basis, evidence=Evidence(source="probe", where=where))
     return Group(
         kind=KINDS.get(str(group["spec"]), "other"),  # type: ignore[arg-type]
         layers=known(layers, "len(layer_names)", "exact"),
