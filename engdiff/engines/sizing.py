@@ -1,4 +1,4 @@
-"""What an engine's memory rule is asked, and what it answers: the contract between ``budget`` and an engine's accounting.
+"""What an engine's memory rule is asked, and what it answers: between ``budget`` and an engine's accounting.
 
 Nothing here belongs to one engine. All sizes are bytes of one rank, all lengths tokens.
 """

@@ -1,4 +1,4 @@
-"""What a quantised matrix weighs: its elements and its scales, by the scheme that a checkpoint's configuration states."""
+"""What a quantised matrix weighs: its elements and its scales, by the scheme that a checkpoint states."""
 
 from __future__ import annotations
 
@@ -112,9 +112,7 @@ def quantization(content: Mapping[str, Any]) -> Quantization | None:
         return None
     name = str(stated.get("quant_method"))
     if name not in METHODS:
-        raise UsageError(
-            f"the quantisation `{name}` is not understood", f"understood are {', '.join(sorted(METHODS))}"
-        )
+        raise UsageError(f"the quantisation `{name}` is not understood", f"understood are {', '.join(sorted(METHODS))}")
     return Quantization(name, METHODS[name](stated), kept(stated))
 
 
@@ -128,9 +126,13 @@ def _grouped(stated: Mapping[str, Any]) -> Scheme:
     return Grouped(bits, int(stated.get("group_size") or stated.get("q_group_size") or 128), zeros=True)
 
 
+def _mxfp4(_: Mapping[str, Any]) -> Scheme:
+    return Microscaled(32)
+
+
 METHODS = {
     "fp8": _fp8,
-    "mxfp4": lambda stated: Microscaled(32),
+    "mxfp4": _mxfp4,
     "awq": _grouped,
     "gptq": _grouped,
 }

@@ -25,9 +25,7 @@ def deepseek(config: Config) -> Geometry:
 
 def caches(config: Config) -> tuple[Cache, ...]:
     """One latent vector with the rotary part of the key; the index keeps one head more."""
-    latent = TokenCache(
-        "mla", 1, config.integer("kv_lora_rank") + config.integer("qk_rope_head_dim"), 0, divided=False
-    )
+    latent = TokenCache("mla", 1, config.integer("kv_lora_rank") + config.integer("qk_rope_head_dim"), 0, divided=False)
     index = config.optional("index_head_dim")
     return (latent, TokenCache("indexer", 1, index, 0, divided=False)) if index else (latent,)
 

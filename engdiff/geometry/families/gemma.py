@@ -29,7 +29,10 @@ def gemma(config: Config, norms: Tensors, every: int, tower: Tensors = ()) -> Ge
     """Layers with a norm before and behind each of their two parts."""
     size = config.integer("hidden_size")
     bias = config.flag("attention_bias", default=False)
-    outer = (parts.norm("pre_feedforward_layernorm.weight", size), parts.norm("post_feedforward_layernorm.weight", size))
+    outer = (
+        parts.norm("pre_feedforward_layernorm.weight", size),
+        parts.norm("post_feedforward_layernorm.weight", size),
+    )
     inner = parts.mlp(size, config.integer("intermediate_size"))
     tensors = parts.around(config, parts.attention(config, bias=bias), norms, inner, outer)
     kinds = config.texts("layer_types")

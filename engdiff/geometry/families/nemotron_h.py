@@ -38,7 +38,7 @@ def feed_forward(config: Config) -> Layer:
 
 
 def mamba(config: Config) -> Layer:
-    """A Mamba-2 mixer: one projection in, a convolution, the recurrence's parameters, a norm, and one projection out."""
+    """A Mamba-2 mixer: a projection in, a convolution, the recurrence's parameters, a norm, and a projection out."""
     size, heads = config.integer("hidden_size"), config.integer("mamba_num_heads")
     inner = heads * config.integer("mamba_head_dim")
     state, groups = config.integer("ssm_state_size"), config.integer("n_groups")

@@ -1,4 +1,4 @@
-"""What decoders are put together from: embeddings, attention, feed-forward and experts, with the names of checkpoints."""
+"""What decoders are put together from: embeddings, attention, feed-forward blocks and experts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def decoder(
     return Geometry(
         config=config,
         layers=tuple(layers),
-        before=(*tower, Tensor("embed_tokens.weight", table, Split.VOCABULARY),),
+        before=(
+            *tower,
+            Tensor("embed_tokens.weight", table, Split.VOCABULARY),
+        ),
         after=(norm("norm.weight", size), *head),
         not_counted=tuple(not_counted),
     )

@@ -1,4 +1,4 @@
-"""Qwen3-Next: gated delta rule in three layers of four, gated attention in the fourth, many experts (transformers 4.57)."""
+"""Qwen3-Next: gated delta rule in three layers of four, gated attention in the fourth (transformers 4.57)."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ vllm/v1/core/kv_cache_utils.py (kv_cache_planning.py from 0.33) and vllm/v1/kv_c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import lcm, prod
+from dataclasses import dataclass
+from math import lcm
 
 from engdiff.engines.sizing import Deployment
 from engdiff.engines.vllm.sizing.weights import dtype, stage_layers
@@ -53,6 +53,8 @@ class Spec:
     block_tokens: int
     page_bytes: int
     window: int | None = None
+    of_all_layers: bool = False
+    """Whether the page is that of all layers of its group together."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class CacheGroup:
 
     spec: Spec
     layers: int
+
+    @property
+    def block_bytes(self) -> int:
+        """A block of all its layers."""
+        return self.spec.page_bytes if self.spec.of_all_layers else self.spec.page_bytes * self.layers
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,7 @@ def plan(deployment: Deployment) -> Plan:
     if len({spec.page_bytes for spec in kinds}) > 1:
         return several_sizes(kinds)
     size = group_size(list(kinds.values()), deployment.version)
-    groups = tuple(
-        CacheGroup(spec, count) for spec, layers in kinds.items() for count in split(layers, size)
-    )
+    groups = tuple(CacheGroup(spec, count) for spec, layers in kinds.items() for count in split(layers, size))
     page = next(iter(kinds)).page_bytes
     return Plan(groups, page * max(group.layers for group in groups))
 
@@ -105,7 +110,7 @@ def several_sizes(kinds: Mapping[Spec, int]) -> Plan:
             "simulate it: engdiff capture vllm@VERSION --simulate GPU --model MODEL -- --kv-cache-memory-bytes SIZE",
         )
     page = sum(spec.page_bytes * layers for spec, layers in kinds.items())
-    whole = Spec("mla", blocks.pop(), page)
+    whole = Spec("mla", blocks.pop(), page, of_all_layers=True)
     return Plan((CacheGroup(whole, sum(kinds.values())),), page)
 
 
@@ -243,20 +248,12 @@ def concurrency(deployment: Deployment, made: Plan, blocks: int, length: int) ->
     return blocks / blocks_of_request(deployment, made, length)
 
 
-def kv_bytes_per_token(deployment: Deployment, made: Plan) -> float:
-    """Bytes that one more token takes on a rank, in layers that keep all of them."""
-    whole = [group for group in made.groups if group.spec.window is None and group.spec.kind != "state"]
-    return sum(group.spec.page_bytes / group.spec.block_tokens * (1 if len(made.groups) == 1 and group.spec.page_bytes == made.block_bytes else group.layers) for group in whole)
-
-
-__all__ = [
-    "CacheGroup",
-    "Plan",
-    "Spec",
-    "blocks_of_request",
-    "concurrency",
-    "kv_bytes_per_token",
-    "plan",
-    "prod",
-    "replace",
-]
+def kept_of_token(deployment: Deployment) -> Mapping[str, int]:
+    """Bytes that one rank keeps of a token, by kind of layer, over all its layers."""
+    found: dict[str, int] = {}
+    for kept in deployment.geometry.caches:
+        if isinstance(kept, TokenCache) and kept.kind != "indexer":
+            found[kept.kind] = found.get(kept.kind, 0) + token_bytes(deployment, kept)
+        elif isinstance(kept, TokenCache):
+            found[kept.kind] = found.get(kept.kind, 0) + attention_spec(deployment, kept, 1).page_bytes
+    return found

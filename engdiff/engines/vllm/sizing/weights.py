@@ -63,13 +63,19 @@ def of_stage(geometry: Geometry, parallel: Parallel, stage: int) -> Weights:
 
 
 def dtype(config: Config) -> str:
-    """What ``--dtype auto`` makes of a checkpoint: silent ones and those in float32 are taken in bfloat16
-    (vllm/config/model.py, _resolve_auto_dtype, 0.10-0.33)."""
-    return config.element if config.element not in (None, "float32") else "bfloat16"  # type: ignore[return-value]
+    """What ``--dtype auto`` makes of a checkpoint: silent ones and those in float32 are taken in bfloat16.
+
+    vllm/config/model.py, _resolve_auto_dtype, 0.10-0.33.
+    """
+    stated = config.element
+    return "bfloat16" if stated is None or stated == "float32" else stated
 
 
 def stage_layers(geometry: Geometry, stages: int, stage: int) -> tuple[Layer, ...]:
-    """Layers of a stage; what does not divide goes to the stages before the last (vllm/distributed/utils.py, get_pp_indices)."""
+    """Layers of a stage; what does not divide goes to the stages before the last.
+
+    vllm/distributed/utils.py, get_pp_indices.
+    """
     each, rest = divmod(len(geometry.layers), stages)
     sizes = [each] * stages
     for at in range(2, rest + 2):
@@ -89,7 +95,7 @@ def on_rank(tensor: Tensor, parallel: Parallel, element: int, quantised: Quantiz
 
 
 def padded(tensor: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Experts in MXFP4 with their inner size as the kernels want it; gate and way up lie in one tensor, each padded."""
+    """Experts in MXFP4 with their inner size as the kernels want it; gate and way up, in one tensor, are each padded."""
     parts = 2 if "gate_up" in tensor.name else 1
     inner = shape[tensor.axis] // parts
     wide = -(-inner // MXFP4_EXPERTS_MULTIPLE) * MXFP4_EXPERTS_MULTIPLE * parts
