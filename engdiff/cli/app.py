@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from engdiff import __version__, errors
-from engdiff.cli import blame, capture, diff, doctor, env, explain, probe, profiles, schema, show
+from engdiff.cli import blame, budget, capture, diff, doctor, env, explain, probe, profiles, schema, show
 from engdiff.cli.words import EngineWords
 
 app = typer.Typer(
@@ -46,6 +46,7 @@ def _exits(verb: Callable[..., int]) -> Callable[..., None]:
 VERBS: tuple[tuple[str, Callable[..., int]], ...] = (
     ("capture", capture.capture),
     ("diff", diff.diff),
+    ("budget", budget.budget),
     ("blame", blame.blame),
     ("explain", explain.explain),
     ("show", show.show),
@@ -82,7 +83,7 @@ app.add_typer(shipped, name="profiles")
 for name, verb in (("list", profiles.list_), ("refresh", profiles.refresh)):
     shipped.command(name)(_exits(verb))
 
-STARTS_NOTHING = ("show", "doctor", "schema", "env", "probe", "profiles")
+STARTS_NOTHING = ("budget", "show", "doctor", "schema", "env", "probe", "profiles")
 
 
 def _version(wanted: bool) -> None:

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from pydantic import JsonValue
 
 from engdiff.deployments.served import Recognise
+from engdiff.engines.sizing import Sizing
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.gpus import Pretended
 from engdiff.knowledge.tables import Knowledge
@@ -419,6 +420,9 @@ class Engine(Protocol):
 
     simulation: Simulation | None
     """How its configuration is resolved with no GPU; ``None``: only a launch can tell."""
+
+    sizing: Sizing | None
+    """Its accounting of memory without a device; ``None``: no budget is made for it."""
 
     declared: Declared | None
     """Static defaults where it cannot be run here; ``None``: it can, and answers for itself."""

@@ -13,8 +13,12 @@ from pydantic import JsonValue
 
 from engdiff.errors import UsageError
 from engdiff.geometry import Geometry
+from engdiff.knowledge.gpus import Gpu
 from engdiff.schema.capture import Pool, Term
 from engdiff.schema.values import Value
+
+Settings = Mapping[str, JsonValue]
+"""Final values by canonical key."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,7 @@ class Deployment:
     device_bytes: int
     """What the driver reports of one device, not its nominal size."""
 
-    settings: Mapping[str, JsonValue]
-    """Final values by canonical key."""
-
+    settings: Settings
     estimates: Mapping[str, Value]
     """What only a device can measure, by the name of its ledger line: measured elsewhere, or fitted."""
 
@@ -91,11 +93,33 @@ class Account:
 class Sizing(Protocol):
     """An engine's memory rule."""
 
+    baseline: Mapping[str, str]
+    """Of the shipped models, the one whose defaults stand for each kind of cache: ``full``, ``mla``, ``state``..."""
+
     reads: tuple[str, ...]
     """Canonical keys of the settings that it reads."""
 
+    smallest_block: int
+    """Tokens of a block before it is grown for a state."""
+
     estimated: tuple[str, ...]
     """Names of the ledger lines that only a device can measure."""
+
+    def like(self, gpu: Gpu) -> tuple[str, str]:
+        """Of the GPUs that profiles are shipped for, one for which this engine's defaults are the same, and why."""
+        ...
+
+    def settled(self, version: str, stated: Mapping[str, JsonValue], defaults: Mapping[str, JsonValue]) -> Settings:
+        """Defaults with what the user stated, and what follows from that."""
+        ...
+
+    def estimates(self, geometry: Geometry, parallel: Parallel, settings: Settings) -> Mapping[str, Value]:
+        """What only a device can measure, by the name of the ledger line."""
+        ...
+
+    def kept_of_token(self, deployment: Deployment) -> Mapping[str, int]:
+        """Bytes that one rank keeps of a token, by kind of layer."""
+        ...
 
     def account(self, deployment: Deployment) -> Account:
         """The ledger, the pool and the checks.

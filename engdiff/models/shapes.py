@@ -101,6 +101,11 @@ def local_config(path: Path, folder: Path) -> Path:
     return _make(folder / name, content, _context(config))
 
 
+def configuration(path: Path) -> Mapping[str, Any]:
+    """The content of a model folder's configuration, or of a ``config.json`` by itself. Raises UsageError."""
+    return _read_config(path / _CONFIG if path.is_dir() else path)[1]
+
+
 def _make(home: Path, config: bytes, context: int | None) -> Path:
     contents = {**tokenizer_files(context), _CONFIG: config}  # the configuration last: with it, the folder is complete
     if not holds(home, contents):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engdiff.schema.budget import Budget
 from engdiff.schema.capture import Capture
 from engdiff.schema.diff import Diff
 from engdiff.schema.explanation import Explanation
@@ -17,6 +18,7 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "diff": Diff,
     "series": Series,
     "history": History,
+    "budget": Budget,
     "explanation": Explanation,
 }
 

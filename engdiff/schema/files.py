@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from engdiff import errors
+from engdiff.schema.budget import BUDGET_SCHEMA, Budget
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
 from engdiff.schema.explanation import EXPLANATION_SCHEMA, Explanation
@@ -21,7 +22,7 @@ from engdiff.schema.history import HISTORY_SCHEMA, History
 from engdiff.schema.series import SERIES_SCHEMA, Series
 from engdiff.schema.upgrade import upgrade
 
-Document = TypeVar("Document", Capture, Diff, Series, History, Explanation)
+Document = TypeVar("Document", Capture, Diff, Series, History, Explanation, Budget)
 
 NEWEST = {
     "capture": CAPTURE_SCHEMA,
@@ -29,6 +30,7 @@ NEWEST = {
     "series": SERIES_SCHEMA,
     "history": HISTORY_SCHEMA,
     "explanation": EXPLANATION_SCHEMA,
+    "budget": BUDGET_SCHEMA,
 }
 
 

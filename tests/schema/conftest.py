@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engdiff.schema.budget import Budget, Cell, Change, Guess, StartCheck
 from engdiff.schema.capture import (
     Admission,
     Capture,
@@ -407,5 +408,39 @@ def full_explanation() -> Explanation:
                 model="llama-3.1-8b",
                 defaults=(SPAN,),
             ),
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def full_budget(full_capture: Capture) -> Budget:
+    """A Budget with every field filled."""
+    size = Known(value=2**30, low=2**29, high=2**31, basis="fitted")
+    return Budget(
+        capture=full_capture,
+        guesses=(Guess(name="--gpu", value="h100-80gb", because="the usual one"),),
+        kept_of_token={"full": 163840},
+        checks=(
+            StartCheck(
+                name="memory for the cache",
+                verdict="starts",
+                margin_bytes=size,
+                message="No available memory for the cache blocks.",
+                source="vllm/v1/core/kv_cache_utils.py",
+            ),
+        ),
+        verdict="within the bounds",
+        longest=size,
+        table=(
+            Cell(
+                settings={"kv.gpu_memory_utilization": 0.9},
+                pool_bytes=size,
+                tokens=size,
+                concurrency=size,
+                verdict="is refused",
+            ),
+        ),
+        changes=(
+            Change(setting="kv.dtype", flag="--kv-cache-dtype", value="fp8", was="auto", costs="numerics change"),
         ),
     )

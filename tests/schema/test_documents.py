@@ -14,7 +14,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engdiff.knowledge.settings import AREAS
-from engdiff.schema import capture, diff, explanation, files, history, series, upgrade
+from engdiff.schema import budget, capture, diff, explanation, files, history, series, upgrade
+from engdiff.schema.budget import BUDGET_SCHEMA, Budget
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import DIFF_SCHEMA, Diff
 from engdiff.schema.explanation import EXPLANATION_SCHEMA, Explanation
@@ -29,6 +30,7 @@ NEWEST = {
     "series": SERIES_SCHEMA,
     "history": HISTORY_SCHEMA,
     "explanation": EXPLANATION_SCHEMA,
+    "budget": BUDGET_SCHEMA,
 }
 RELEASED = sorted(GOLDEN.glob("*-*.json"))
 
@@ -63,9 +65,10 @@ def test_golden_files_of_the_newest_schema_use_every_field(
     full_series: Series,
     full_history: History,
     full_explanation: Explanation,
+    full_budget: Budget,
 ) -> None:
     """After a release this fails only for a new schema: write its golden file with WRITE_GOLDEN=1, never an old one."""
-    for document in (full_capture, full_diff, full_series, full_history, full_explanation):
+    for document in (full_capture, full_diff, full_series, full_history, full_explanation, full_budget):
         path = GOLDEN / f"{document.document}-{document.schema_version}.json"
         if os.environ.get("WRITE_GOLDEN"):
             path.write_text(files.dump(document), encoding="utf-8")
@@ -108,9 +111,10 @@ def test_the_full_documents_leave_out_no_model_and_no_field(
     full_series: Series,
     full_history: History,
     full_explanation: Explanation,
+    full_budget: Budget,
 ) -> None:
-    documents = (full_capture, full_diff, full_series, full_history, full_explanation)
-    for document, module in zip(documents, (capture, diff, series, history, explanation), strict=True):
+    documents = (full_capture, full_diff, full_series, full_history, full_explanation, full_budget)
+    for document, module in zip(documents, (capture, diff, series, history, explanation, budget), strict=True):
         seen, unused = unused_fields(document)
         assert models_of(module) <= seen
         assert {field for field in unused if field.partition(".")[0] in models_of(module)} == set()

@@ -37,6 +37,7 @@ from engdiff.engines.llamacpp import (
     releases,
 )
 from engdiff.engines.llamacpp.simulation import LlamaCppSimulation
+from engdiff.engines.sizing import Sizing
 from engdiff.environments.recipe import RUNNING_PYTHON, Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
@@ -63,6 +64,7 @@ class LlamaCpp:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = None
     simulation: Simulation | None = field(default_factory=LlamaCppSimulation)
+    sizing: Sizing | None = None
     declared: Declared | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:  # noqa: ARG002 - the wheels on the index are all for CPU

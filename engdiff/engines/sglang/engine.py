@@ -37,6 +37,7 @@ from engdiff.engines.sglang import (
     releases,
 )
 from engdiff.engines.sglang.simulation import SGLangSimulation
+from engdiff.engines.sizing import Sizing
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
 from engdiff.machine import Machine
@@ -62,6 +63,7 @@ class SGLang:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.SGLangProbe)
     simulation: Simulation | None = field(default_factory=SGLangSimulation)
+    sizing: Sizing | None = None
     declared: Declared | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:

@@ -24,6 +24,7 @@ from engdiff.engines.contract import (
     Simulation,
 )
 from engdiff.engines.last_words import explain
+from engdiff.engines.sizing import Sizing
 from engdiff.engines.trtllm import (
     deployment,
     environment,
@@ -73,6 +74,7 @@ class TrtLlm:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.TrtLlmProbe)
     simulation: Simulation | None = None
+    sizing: Sizing | None = None
     declared: Declared | None = field(default_factory=TrtllmDeclared)
 
     def build(self, machine: Machine, wanted: str | None) -> Build:

@@ -24,6 +24,7 @@ from engdiff.engines.contract import (
     Simulation,
 )
 from engdiff.engines.last_words import explain
+from engdiff.engines.sizing import Sizing
 from engdiff.engines.vllm import (
     deployment,
     environment,
@@ -37,6 +38,7 @@ from engdiff.engines.vllm import (
     releases,
     simulation,
 )
+from engdiff.engines.vllm.sizing.account import VllmSizing
 from engdiff.environments.recipe import Recipe
 from engdiff.knowledge.tables import Knowledge
 from engdiff.machine import Machine
@@ -62,6 +64,7 @@ class Vllm:
     served: Recognise = deployment.recognise
     exported_probe: ExportedProbe | None = field(default_factory=exported.VllmProbe)
     simulation: Simulation | None = field(default_factory=simulation.VllmSimulation)
+    sizing: Sizing | None = field(default_factory=VllmSizing)
     declared: Declared | None = None
 
     def build(self, machine: Machine, wanted: str | None) -> Build:

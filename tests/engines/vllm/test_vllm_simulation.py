@@ -173,7 +173,8 @@ def test_a_size_that_was_set_outright_makes_a_pool() -> None:
     group = {"spec": "FullAttentionSpec", "layers": 2, "block_size": 16, "page_size_bytes": 64, "fields": {}}
     pool = {"num_blocks": 8, "tensor_bytes": 1024, "groups": [group], "max_concurrency": 2.0}
     config = {"cache_config": {"kv_cache_memory_bytes": 1100}, "model_config": {"max_model_len": 64}}
-    files = {"core-0": {"config": config}, "simulation": {"built": {"pool": pool, "weights": {"bytes": 5}}}}
+    built = {"pool": pool, "weights": {"bytes": 5}}
+    files: dict[str, Any] = {"core-0": {"config": config}, "simulation": {"built": built}}
     made = SIMULATION.capture(Observed.by_probe(files, "0.30.0", "vllm", model="m"), read_capture("vllm", "log", "-"))
     (rank,) = made.instances[0].ranks
     assert [(term.name, number(term.bytes)) for term in rank.ledger] == [
@@ -185,7 +186,8 @@ def test_a_size_that_was_set_outright_makes_a_pool() -> None:
 
 
 def test_a_pool_that_the_engine_refuses_is_told() -> None:
-    files = {"core-0": {"config": {}}, "simulation": {"built": {"pool": {"unreadable": "ValueError: To serve"}}}}
+    built = {"pool": {"unreadable": "ValueError: To serve"}}
+    files: dict[str, Any] = {"core-0": {"config": {}}, "simulation": {"built": built}}
     made = SIMULATION.capture(Observed.by_probe(files, "0.30.0", "vllm", model="m"), read_capture("vllm", "log", "-"))
     assert made.notes[-1] == "the engine made no pool of the size that was asked for: ValueError: To serve"
 

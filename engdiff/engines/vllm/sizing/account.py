@@ -7,12 +7,17 @@ the cache, 0.10 to 0.33; see :mod:`engdiff.engines.vllm.memory` for what a launc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from pydantic import JsonValue
 
 from engdiff.engines.intervals import bounds, combined, total
-from engdiff.engines.sizing import Account, Check, Deployment
-from engdiff.engines.vllm.sizing import cache
+from engdiff.engines.sizing import Account, Check, Deployment, Parallel
+from engdiff.engines.vllm.sizing import cache, estimates, following
 from engdiff.engines.vllm.sizing.weights import Weights, weights
+from engdiff.geometry import Geometry
+from engdiff.knowledge.gpus import Gpu
 from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Group, Pool, Term
 from engdiff.schema.values import Evidence, Known, Value, number
@@ -41,7 +46,7 @@ WEIGHTS, OUTSIDE, PEAK, GRAPHS = "weights", "outside torch", "activation peak", 
 class VllmSizing:
     """See :class:`~engdiff.engines.sizing.Sizing`."""
 
-    reads = (
+    reads: tuple[str, ...] = (
         "kv.gpu_memory_utilization",
         "kv.block_size",
         "kv.dtype",
@@ -56,7 +61,31 @@ class VllmSizing:
         "graphs.capture_sizes",
         "graphs.charged",
     )
-    estimated = (OUTSIDE, PEAK, GRAPHS)
+    estimated: tuple[str, ...] = (OUTSIDE, PEAK, GRAPHS)
+    smallest_block: int = cache.ALIGNMENT
+    baseline: Mapping[str, str] = MappingProxyType(
+        {"full": "llama-3.1-8b", "sliding window": "gemma-3-27b", "mla": "deepseek-v3", "state": "qwen3-next"}
+    )
+
+    def like(self, gpu: Gpu) -> tuple[str, str]:
+        """See :mod:`~engdiff.engines.vllm.sizing.following`."""
+        return following.like(gpu)
+
+    def settled(
+        self, version: str, stated: Mapping[str, JsonValue], defaults: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
+        """See :mod:`~engdiff.engines.vllm.sizing.following`."""
+        return following.settled(version, stated, defaults)
+
+    def estimates(
+        self, geometry: Geometry, parallel: Parallel, settings: Mapping[str, JsonValue]
+    ) -> Mapping[str, Value]:
+        """See :mod:`~engdiff.engines.vllm.sizing.estimates`."""
+        return estimates.estimates(geometry, parallel, settings)
+
+    def kept_of_token(self, deployment: Deployment) -> Mapping[str, int]:
+        """See :mod:`~engdiff.engines.vllm.sizing.cache`."""
+        return cache.kept_of_token(deployment)
 
     def account(self, deployment: Deployment) -> Account:
         """One rank: the fullest, as the pool of all is that of the fullest."""
@@ -209,7 +238,7 @@ KINDS = frozenset({"full", "sliding window", "chunked", "mla", "state", "cross"}
 
 
 def checks(deployment: Deployment, made: cache.Plan, available: Value) -> tuple[Check, ...]:
-    """In the engine's order: free memory, memory for the cache, one request of the longest context, graphs beside it."""
+    """In the engine's order: memory for the cache, then one request of the longest context."""
     length = deployment.whole("model.max_model_len")
     need = needed_bytes(deployment, made, length)
     kept = made.block_bytes if holds(deployment.version, since=NULL_BLOCK_SINCE) else 0

@@ -33,9 +33,10 @@ PADDED_SINCE = "0.18.0"
 IN_FLIGHT_SINCE = "0.26.0"
 """From here on layers with a window keep room for every batch in flight (``max_in_flight_tokens``)."""
 
-CHECKPOINTS_SINCE = "0.29.0"
+MAMBA_CHECKPOINTS_SINCE, DELTA_CHECKPOINTS_SINCE = "0.32.0", "0.33.0"
 """From here on a request with aligned states keeps one more, written inside its prompt
-(``num_prefill_checkpoint_blocks``)."""
+(``num_prefill_checkpoint_blocks``; vllm/model_executor/layers/mamba/mamba_mixer2.py,
+vllm/v1/attention/backends/gdn_attn.py)."""
 
 FLOAT32_STATES = {"NemotronHForCausalLM": "0.13.0"}
 """Families whose recurrence is kept in float32 where the file says nothing, and since when
@@ -231,7 +232,9 @@ def states_of_request(deployment: Deployment) -> int:
     """Blocks of a layer's state for one request; kept at block boundaries, the last one beside the running one."""
     if deployment.settings.get("kv.mamba_cache_mode") != "align":
         return 1
-    return 3 if holds(deployment.version, since=CHECKPOINTS_SINCE) else 2
+    delta = any(isinstance(kept, StateCache) and kept.delta_rule for kept in deployment.geometry.caches)
+    since = DELTA_CHECKPOINTS_SINCE if delta else MAMBA_CHECKPOINTS_SINCE
+    return 3 if holds(deployment.version, since=since) else 2
 
 
 def in_flight(deployment: Deployment) -> int:

@@ -95,7 +95,7 @@ def on_rank(tensor: Tensor, parallel: Parallel, element: int, quantised: Quantiz
 
 
 def padded(tensor: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Experts in MXFP4 with their inner size as the kernels want it; gate and way up, in one tensor, are each padded."""
+    """Experts in MXFP4 with the inner size that kernels want; gate and way up lie in one tensor, each padded."""
     parts = 2 if "gate_up" in tensor.name else 1
     inner = shape[tensor.axis] // parts
     wide = -(-inner // MXFP4_EXPERTS_MULTIPLE) * MXFP4_EXPERTS_MULTIPLE * parts
@@ -106,7 +106,10 @@ def padded(tensor: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rotary(config: Config, layers: tuple[Layer, ...]) -> int:
-    """Bytes of the caches (vllm/model_executor/layers/rotary_embedding, 0.33.0), by the scaling that the file states."""
+    """Bytes of the caches, by the scaling that the file states.
+
+    vllm/model_executor/layers/rotary_embedding, 0.33.0.
+    """
     if config.architecture == "NemotronHForCausalLM":
         return 0
     element = 4 if config.architecture == "GptOssForCausalLM" else element_bytes(dtype(config))

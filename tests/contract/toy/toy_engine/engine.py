@@ -28,6 +28,7 @@ from engdiff.engines.contract import (
     Simulation,
 )
 from engdiff.engines.layers import exact, settle
+from engdiff.engines.sizing import Sizing
 from engdiff.environments.recipe import Recipe
 from engdiff.errors import UsageError
 from engdiff.knowledge.tables import Knowledge
@@ -95,6 +96,7 @@ class Toy:
     http: HttpReading = HTTP
     exported_probe: ExportedProbe | None = None
     simulation: Simulation | None = None
+    sizing: Sizing | None = None
     declared: Declared | None = None
 
     def served(
