@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from engdiff import engines
 from engdiff.diff.pinning import known_settings
@@ -15,7 +16,6 @@ from engdiff.diff.values_at import value_at
 from engdiff.engines.contract import Engine
 from engdiff.errors import EngineFailed
 from engdiff.knowledge.tables import Change
-from engdiff.knowledge.versions import release
 from engdiff.schema.capture import Capture
 from engdiff.schema.values import Known, plain
 from engdiff.sources.profiles import shipped
@@ -43,14 +43,14 @@ def claims() -> Iterator[Claim]:
         for change in engine.knowledge.changes:
             if change.kind != "default" or change.platform not in ("any", "cuda") or "applies_to" in change.extra:
                 continue
-            others = [release(c.since) for c in engine.knowledge.changes_of(change.key) if c is not change]
-            yield Claim(name, change, *neighbours(release(change.since), held, others))
+            others = [Version(c.since) for c in engine.knowledge.changes_of(change.key) if c is not change]
+            yield Claim(name, change, *neighbours(Version(change.since), held, others))
 
 
-def neighbours(since: Any, held: tuple[str, ...], others: list[Any]) -> tuple[str | None, str | None]:
+def neighbours(since: Version, held: tuple[str, ...], others: list[Version]) -> tuple[str | None, str | None]:
     """The last profile before and the first one from there on, if no other change of the key lies between."""
-    before = [one for one in held if release(one) < since and not any(release(one) < o <= since for o in others)]
-    after = [one for one in held if release(one) >= since and not any(since <= o <= release(one) for o in others)]
+    before = [one for one in held if Version(one) < since and not any(Version(one) < o <= since for o in others)]
+    after = [one for one in held if Version(one) >= since and not any(since <= o <= Version(one) for o in others)]
     return (before[-1] if before else None), (after[0] if after else None)
 
 
