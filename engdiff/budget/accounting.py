@@ -17,7 +17,7 @@ def deployment(question: Question) -> Deployment:
     """The question as an engine's accounting takes it."""
     sizing = question.engine.sizing
     assert sizing is not None
-    estimates = sizing.estimates(question.geometry, question.parallel, question.settings)
+    estimates = sizing.estimates(question.version, question.geometry, question.parallel, question.settings)
     return Deployment(
         version=question.version,
         geometry=question.geometry,

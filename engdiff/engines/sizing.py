@@ -113,7 +113,9 @@ class Sizing(Protocol):
         """Defaults with what the user stated, and what follows from that."""
         ...
 
-    def estimates(self, geometry: Geometry, parallel: Parallel, settings: Settings) -> Mapping[str, Value]:
+    def estimates(
+        self, version: str, geometry: Geometry, parallel: Parallel, settings: Settings
+    ) -> Mapping[str, Value]:
         """What only a device can measure, by the name of the ledger line."""
         ...
 

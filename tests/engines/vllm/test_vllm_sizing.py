@@ -103,3 +103,29 @@ def test_what_is_left_for_the_cache_of_a_70b_on_two_h100(share: float, charged: 
     assert left / 2**30 == pytest.approx(79.18 * share - 65.742 - 4.84 - (0.6 if charged else 0), abs=0.01)
     assert left / 2**30 == pytest.approx(gib, abs=0.02)
     assert all((number(check.margin_bytes) or 0) > 0 for check in made.checks) is starts
+
+
+MEASURED = [
+    ("llama-3.1-8b", "0.11.0", 1, 4.76, 0.13),
+    ("llama-3.1-8b", "0.19.0", 1, 1.89, 0.25),
+    ("llama-3.1-70b", "0.19.0", 4, 1.97, 2.21),
+    ("qwen2.5-7b", "0.19.0", 2, 2.21, 2.06),
+    ("phi-4", "0.19.0", 1, 1.52, 0.25),
+    ("mixtral-8x7b", "0.19.0", 2, 1.21, 2.07),
+    ("gpt-oss-20b", "0.19.0", 1, 2.87, 0.25),
+]
+"""Public records of starts on an H100 with 8,192 tokens and 1,024 requests a step (benchmarks/budget): GiB."""
+
+
+@pytest.mark.parametrize(("model", "version", "tp", "peak", "outside"), MEASURED)
+def test_measured_values_lie_within_the_bounds_of_the_estimates(
+    model: str, version: str, tp: int, peak: float, outside: float
+) -> None:
+    settings = {"scheduler.max_num_batched_tokens": 8192, "scheduler.max_num_seqs": 1024}
+    made = VllmSizing().estimates(version, geometry(shapes()[model].config), Parallel(tp), settings)
+    for name, measured in {"activation peak": peak, "outside torch": outside}.items():
+        value = made[name]
+        assert isinstance(value, Known)
+        assert value.low is not None
+        assert value.high is not None
+        assert value.low <= measured * 2**30 <= value.high, name

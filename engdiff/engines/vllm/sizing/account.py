@@ -78,10 +78,10 @@ class VllmSizing:
         return following.settled(version, stated, defaults)
 
     def estimates(
-        self, geometry: Geometry, parallel: Parallel, settings: Mapping[str, JsonValue]
+        self, version: str, geometry: Geometry, parallel: Parallel, settings: Mapping[str, JsonValue]
     ) -> Mapping[str, Value]:
         """See :mod:`~engdiff.engines.vllm.sizing.estimates`."""
-        return estimates.estimates(geometry, parallel, settings)
+        return estimates.estimates(version, geometry, parallel, settings)
 
     def kept_of_token(self, deployment: Deployment) -> Mapping[str, int]:
         """See :mod:`~engdiff.engines.vllm.sizing.cache`."""

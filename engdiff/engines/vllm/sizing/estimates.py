@@ -10,9 +10,11 @@ from typing import Any
 
 from engdiff.engines.sizing import Parallel
 from engdiff.geometry import Geometry
+from engdiff.geometry.config import Config
+from engdiff.knowledge.versions import holds
 from engdiff.schema.values import Evidence, Known, Unknown, Value
 
-MIB, GIB = 2**20, 2**30
+GIB = 2**30
 FLOAT32 = 4
 ACTIVATION_BYTES = 2
 """Of an element of a layer's own tensors, in 16 bits."""
@@ -25,50 +27,63 @@ WIDTHS_OF_INNER = 3
 
 
 @cache
-def constants() -> Mapping[str, Any]:
-    """Values, bounds and sources, as data."""
+def table() -> Mapping[str, Any]:
+    """Constants, bounds and sources by name, each a list of ranges of releases."""
     return tomllib.loads(files("engdiff.engines.vllm").joinpath("knowledge/estimates.toml").read_text(encoding="utf-8"))
 
 
-def estimates(geometry: Geometry, parallel: Parallel, settings: Mapping[str, Any]) -> dict[str, Value]:
+def constants(name: str, version: str) -> Mapping[str, Any]:
+    """Those of this release."""
+    return next(one for one in table()[name] if holds(version, one.get("since"), one.get("until")))
+
+
+def estimates(version: str, geometry: Geometry, parallel: Parallel, settings: Mapping[str, Any]) -> dict[str, Value]:
     """By the name of the ledger line."""
     return {
-        "activation peak": activation(geometry, parallel, settings),
-        "outside torch": outside_torch(parallel),
-        "graphs": graph_memory(settings),
+        "activation peak": activation(constants("activation", version), geometry, parallel, settings),
+        "outside torch": outside_torch(constants("outside_torch", version), parallel),
+        "graphs": graph_memory(constants("graphs", version), geometry, settings),
     }
 
 
-def activation(geometry: Geometry, parallel: Parallel, settings: Mapping[str, Any]) -> Value:
+def activation(told: Mapping[str, Any], geometry: Geometry, parallel: Parallel, settings: Mapping[str, Any]) -> Value:
     """The larger of the layers' own tensors for a full batch and what sampling keeps of the logits."""
     batch, requests = settings.get("scheduler.max_num_batched_tokens"), settings.get("scheduler.max_num_seqs")
     if not isinstance(batch, int) or not isinstance(requests, int):
         return Unknown(because="the limits of a batch are not known")
-    config = geometry.config
-    inner = config.optional("intermediate_size", "moe_intermediate_size") or 0
-    width = WIDTHS_OF_HIDDEN * config.integer("hidden_size") + WIDTHS_OF_INNER * inner // parallel.tensor
-    layers = batch * width * ACTIVATION_BYTES
-    logits = min(requests, batch) * config.integer("vocab_size") * FLOAT32 * constants()["activation"]["logits_copies"]
-    return fitted(max(layers, logits), "activation")
+    layers = batch * width(geometry.config, parallel) * ACTIVATION_BYTES
+    logits = min(requests, batch) * geometry.config.integer("vocab_size") * FLOAT32 * told["logits_copies"]
+    return fitted(max(layers, logits), told)
 
 
-def outside_torch(parallel: Parallel) -> Value:
+def width(config: Config, parallel: Parallel) -> int:
+    """Elements that are alive for each token in the widest layer; each expert of a token has its own."""
+    hidden = config.integer("hidden_size")
+    experts = config.optional("num_experts_per_tok")
+    if experts is None:
+        inner = WIDTHS_OF_INNER * (config.optional("intermediate_size") or 0) // parallel.tensor
+        return WIDTHS_OF_HIDDEN * hidden + inner
+    inner = config.optional("moe_intermediate_size", "intermediate_size") or 0
+    return WIDTHS_OF_HIDDEN * hidden + experts * (WIDTHS_OF_INNER * inner // parallel.tensor + hidden)
+
+
+def outside_torch(told: Mapping[str, Any], parallel: Parallel) -> Value:
     """The context of the driver, and buffers of communication where ranks talk."""
     alone = parallel.tensor * parallel.pipeline == 1
-    return fitted(constants()["outside_torch"]["alone_gib" if alone else "in_group_gib"] * GIB, "outside_torch")
+    return fitted(told["alone_gib" if alone else "in_group_gib"] * GIB, told)
 
 
-def graph_memory(settings: Mapping[str, Any]) -> Value:
-    """By the number of sizes that are captured."""
+def graph_memory(told: Mapping[str, Any], geometry: Geometry, settings: Mapping[str, Any]) -> Value:
+    """By the number of layers, in proportion to the sizes that are captured."""
     sizes = settings.get("graphs.capture_sizes")
     if not isinstance(sizes, list):
         return Unknown(because="the sizes of graphs are not known")
-    return fitted(len(sizes) * constants()["graphs"]["per_size_mib"] * MIB, "graphs")
+    of_all = told["base_gib"] + told["per_layer_gib"] * len(geometry.layers)
+    return fitted(of_all * GIB * len(sizes) / told["sizes"], told)
 
 
-def fitted(size: float, name: str) -> Known:
+def fitted(size: float, told: Mapping[str, Any]) -> Known:
     """An estimate with the bounds and the source of its constants."""
-    told = constants()[name]
     return Known(
         value=round(size),
         low=size * told["low"],
