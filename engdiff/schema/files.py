@@ -55,6 +55,8 @@ def parse(text: str, name: str, model: type[Document]) -> Document:
     """A document from its text; ``name`` is how the user knows where the text came from."""
     kind = model.model_fields["document"].default
     data = parse_json(text, name)
+    if model is Capture and isinstance(data, dict) and data.get("document") == "budget":
+        return parse(text, name, Budget).capture  # what a budget predicts is a capture
     if not isinstance(data, dict) or "schema_version" not in data:
         raise errors.DocumentForeign(name, kind, "JSON of another kind")
     if data.get("document") != kind:

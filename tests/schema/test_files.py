@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from engdiff import errors
 from engdiff.schema import files
+from engdiff.schema.budget import Budget
 from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.schema.diff import Diff
 
@@ -304,3 +305,10 @@ def test_check_output_in_a_folder_of_others(tmp_path: Path) -> None:
             files.check_output(tmp_path / "a.json", force=False)
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_a_budget_may_stand_where_a_capture_may(tmp_path: Path, full_budget: Budget) -> None:
+    """What it predicts is a capture."""
+    path = tmp_path / "budget.json"
+    path.write_text(files.dump(full_budget), encoding="utf-8")
+    assert files.load_capture(path) == full_budget.capture
