@@ -47,6 +47,7 @@ class Device:
         self.l2_cache_bytes: int | None = order.get("l2_cache_bytes")
         self.shared_memory_bytes: int | None = order.get("shared_memory_per_block_optin_bytes")
         self.linked: bool | None = order.get("nvlink")
+        self.gfx: str | None = order.get("gfx")
         self.show(order["count"])
 
     def show(self, count: int) -> None:
@@ -76,7 +77,14 @@ def pretend_torch(device: Device, cuda: str) -> None:
 
     torch.version.cuda = cuda
     note(f"torch.version.cuda: {cuda}")
-    properties = _properties(device)
+    answer_for_devices(device, "sm_{}{}".format(*device.capability), gcnArchName="", warp_size=32)
+
+
+def answer_for_devices(device: Device, architecture: str | None, **properties: Any) -> None:
+    """What torch says of devices; ``properties``: those that differ between one vendor's torch and another's."""
+    import torch
+
+    known = _properties(device, properties)
     answers: dict[str, Callable[..., Any]] = {
         "is_available": lambda: True,
         "is_initialized": lambda: False,
@@ -93,8 +101,8 @@ def pretend_torch(device: Device, cuda: str) -> None:
         "mem_get_info": lambda d=None: (device.free_bytes, device.usable_bytes),
         "get_device_name": lambda d=None: device.name,
         "get_device_capability": lambda d=None: device.capability,
-        "get_device_properties": lambda d=None: properties,
-        "get_arch_list": lambda: ["sm_{}{}".format(*device.capability)],
+        "get_device_properties": lambda d=None: known,
+        "get_arch_list": lambda: [architecture],
         "can_device_access_peer": lambda a, b: True,
         "is_bf16_supported": lambda *a, **k: device.capability[0] >= 8,
     }
@@ -106,7 +114,7 @@ def pretend_torch(device: Device, cuda: str) -> None:
             setattr(accelerator, name, lambda value=value: value)
 
 
-def _properties(device: Device) -> Any:
+def _properties(device: Device, others: dict[str, Any]) -> Any:
     """Device properties as torch gives them; one that no source states is not there."""
     stated = {
         "multi_processor_count": device.multiprocessors,
@@ -120,9 +128,8 @@ def _properties(device: Device) -> Any:
         total_memory=device.usable_bytes,
         is_integrated=0,
         is_multi_gpu_board=0,
-        gcnArchName="",
         uuid="GPU-pretended",
-        warp_size=32,
+        **others,
         **{name: value for name, value in stated.items() if value is not None},
     )
 
@@ -188,29 +195,38 @@ def free_port() -> int:
 
 
 def pretend_triton(device: Device) -> None:
-    """Triton with one active driver, NVIDIA's, for this device; without one engines take Triton for absent."""
+    """Triton whose active driver is NVIDIA's, for this device."""
+    major, minor = device.capability
+    activate_triton("nvidia", TritonDriver(device, ("cuda", major * 10 + minor, 32)))
+
+
+def activate_triton(vendor: str, active: TritonDriver) -> None:
+    """Triton with one active driver; without one engines take Triton for absent."""
     from triton.backends import backends
     from triton.runtime import driver
 
     for name, backend in backends.items():
         if backend.driver is not None:
-            backend.driver.is_active = staticmethod(lambda name=name: name == "nvidia")
-    driver.set_active(TritonDriver(device))
-    note(f"Triton's active driver: {'nvidia' if 'nvidia' in backends else 'none, it has no such backend'}")
+            backend.driver.is_active = staticmethod(lambda name=name: name == vendor)
+    driver.set_active(active)
+    note(f"Triton's active driver: {vendor if vendor in backends else 'none, it has no such backend'}")
 
 
 class TritonDriver:
-    """What is asked of Triton's driver before anything is compiled."""
+    """What is asked of Triton's driver before anything is compiled.
 
-    def __init__(self, device: Device) -> None:
+    ``target``: what it would compile for, as Triton writes it: backend, architecture, threads that run in step.
+    """
+
+    def __init__(self, device: Device, target: tuple[str, int | str | None, int]) -> None:
         self.device = device
+        self.target = target
 
     def get_current_target(self) -> Any:
         """The kind of device that Triton would compile for."""
         from triton.backends.compiler import GPUTarget
 
-        major, minor = self.device.capability
-        return GPUTarget("cuda", major * 10 + minor, 32)
+        return GPUTarget(*self.target)
 
     def get_current_device(self) -> int:
         """The first one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 
 from engdiff.engines.contract import SimulationRequest
@@ -36,7 +37,8 @@ def pretended_device(device: Pretended | None) -> dict[str, object] | None:
     gpu = device.gpu
     return {
         "name": gpu.name,
-        "compute_capability": gpu.compute_capability,
+        "compute_capability": gpu.compute_capability or _of_hip(gpu.gfx),
+        "gfx": gpu.gfx,
         "memory_bytes": gpu.memory_bytes,
         "usable_bytes": round(gpu.usable_gib * GIB) if gpu.usable_gib else None,
         "multiprocessors": gpu.multiprocessors,
@@ -45,3 +47,12 @@ def pretended_device(device: Pretended | None) -> dict[str, object] | None:
         "nvlink": gpu.nvlink,
         "count": device.count,
     }
+
+
+def _of_hip(gfx: str | None) -> tuple[int, int] | None:
+    """What HIP calls the capability of an architecture with three digits: 9.4 of gfx942 (hipDeviceProp_t.major, minor).
+
+    vllm/platforms/rocm.py 0.20-0.33 reads the names of architectures alike.
+    """
+    found = re.fullmatch(r"gfx([0-9])([0-9])[0-9a-f]", gfx or "")
+    return (int(found[1]), int(found[2])) if found else None

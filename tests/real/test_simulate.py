@@ -77,6 +77,26 @@ def test_a_pretended_h100(version: str, sizes: int, runner: str, share: float) -
     assert gpus()["h100-80gb"].name == made.identity.devices[0].name
 
 
+@pytest.mark.parametrize(("gpu", "name"), [("mi300x", "AMD Instinct MI300X"), ("mi355x", "AMD Instinct MI355X")])
+def test_a_pretended_gpu_of_amd(gpu: str, name: str) -> None:
+    """The candidates are those of a public log of 0.23.0 on an MI300X (see docs/simulate.md)."""
+    made = simulated(f"vllm@{NEWEST}/{gpu}", "llama-3.1-8b")
+    (rank,) = made.instances[0].ranks
+    held = plain(rank.graphs.sizes)
+    assert isinstance(held, list)
+    assert (len(held), plain(rank.graphs.mode)) == (51, "FULL_AND_PIECEWISE")
+    assert number(rank.ledger[0].bytes) == 16_094_077_440
+    assert number(rank.pools[0].groups[0].bytes_per_block) == 131_072 * 16
+    assert plain(made.runner.name) == "V2"
+    assert plain(made.runner.attention_backend) == "ROCM_ATTN"
+    assert plain(made.runner.candidates) == "ROCM_ATTN, ROCM_AITER_UNIFIED_ATTN, TRITON_ATTN"
+    assert plain(made.settings["scheduler.max_num_batched_tokens"].final) == 16384
+    assert made.identity.devices[0].name == name
+    assert made.simulated is not None
+    assert any(note.startswith("aiter and flash_attn: to be found") for note in made.simulated.stand_ins)
+    assert made.simulated.libraries["torch"].asked == ""
+
+
 @pytest.mark.parametrize(
     ("gpu", "share", "sizes", "backend"), [("h100-80gb", 0.83, 36, "fa3"), ("b200", 0.854, 52, "trtllm_mha")]
 )

@@ -104,8 +104,10 @@ def _graphs(core: Tree) -> Graphs:
     )
 
 
-CANDIDATES = re.compile(r"attention backend out of potential backends: [\[(](.*?)[\])]")
-"""vllm/platforms/cuda.py, 0.12.0 to 0.33.0."""
+CANDIDATES = re.compile(
+    r"(?:attention backend|Using \w+ backend|Overriding with \w+) out of potential backends: [\[(](.*?)[\])]"
+)
+"""vllm/platforms/cuda.py, 0.12.0 to 0.33.0, and rocm.py, 0.18.0 to 0.33.0."""
 
 
 def _candidates(said: list[str]) -> Value:

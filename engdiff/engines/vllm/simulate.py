@@ -1,9 +1,9 @@
 """Runs vLLM's own configuration code against a GPU that is not there: ``python engdiff_vllm_simulate.py ORDER.json``.
 
-Standard library, torch and vLLM only. What a CUDA machine has and this one lacks is stood in for before vLLM is
-imported (compiled extensions, NVML, torch.cuda); then vLLM resolves its arguments as its server would. Each scenario is
-resolved in a process of its own, which ends with it, and leaves the files that a probe leaves: ``arguments.json`` and
-``core-0.json``, with ``simulation.json`` (what was answered by stand-ins) or ``failure.json``.
+Standard library, torch and vLLM only. What a machine with GPUs has and this one lacks is stood in for before vLLM is
+imported (compiled extensions, NVML or amdsmi, torch.cuda); then vLLM resolves its arguments as its server would. Each
+scenario is resolved in a process of its own, which ends with it, and leaves the files that a probe leaves:
+``arguments.json`` and ``core-0.json``, with ``simulation.json`` (what was answered by stand-ins) or ``failure.json``.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ import importlib.util
 import re
 import sys
 import types
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 if importlib.util.find_spec("engdiff_vllm_probe"):
     import engdiff_pretend_kit as kit
+    import engdiff_pretend_rocm as rocm
     import engdiff_simulation_kit as run
     import engdiff_vllm_meta_model as meta_model
     import engdiff_vllm_probe as probe
     from engdiff_probe_kit import attempt, plain, write
 else:
     from engdiff.engines import pretend_kit as kit
+    from engdiff.engines import pretend_rocm as rocm
     from engdiff.engines import simulation_kit as run
     from engdiff.engines.probe_kit import attempt, plain, write
     from engdiff.engines.vllm import meta_model, probe
@@ -51,6 +55,11 @@ EXTENSION = re.compile(
 )
 """Compiled modules of the CUDA wheel; its Python files alone are read here."""
 
+ROCM_EXTENSION = re.compile(
+    r"^vllm\.(_rocm_C|_C|_moe_C|_C_stable_libtorch|_moe_C_stable_libtorch|_rust\w*|cumem_allocator|fs_io_C|spinloop)$"
+)
+"""Those that a build for ROCm has as well (vllm/platforms/rocm.py, vllm/_custom_ops.py 0.10-0.33)."""
+
 CAPABILITY = re.compile(r"supports?_|_supported|is_supported")
 
 
@@ -59,7 +68,7 @@ def main() -> None:
     order = kit.read_order(sys.argv[1])
     device = kit.Device(order["device"]) if order["device"] else None
     if device:
-        pretend(device, order["version"])
+        pretend(machine_of(device), device, order["version"])
     import_engine(device)
     sys.exit(run.each_scenario(order, device, resolve))
 
@@ -109,21 +118,70 @@ class Operators(types.ModuleType):
         return self.__dict__.setdefault(name, Operator(f"{self.__name__}.{name}"))
 
 
-def pretend(device: kit.Device, version: str) -> None:
-    """Everything that vLLM asks a CUDA machine for."""
+def pretend(machine: Machine, device: kit.Device, version: str) -> None:
+    """Everything that vLLM asks a machine with GPUs for."""
+    machine.pretend(device, version)
+    for name in NAMESPACES:
+        setattr(sys.modules["torch"].ops, name, Operators(name))
+    kit.tolerate_missing_operators(NAMESPACES)
+
+
+def pretend_cuda(device: kit.Device, version: str) -> None:
+    """A machine with NVIDIA's GPUs."""
     kit.EmptyModules(lambda name: bool(EXTENSION.match(name)))
     kernels = kernel_packages()
     run.state_versions({"vllm": version, **kernels})
     import torch
 
     kit.pretend_torch(device, run.cuda_of(torch.__version__))
-    for name in NAMESPACES:
-        setattr(torch.ops, name, Operators(name))
-    kit.tolerate_missing_operators(NAMESPACES)
     kit.StandInPackages(kernels, answers=kit.of_kernel_packages(device))
     kit.StandInPackages(dict.fromkeys(VENDORED, version), over=True)
     kit.pretend_triton(device)
     kit.pretend_nvml(vendored_nvml(), device)
+
+
+def pretend_rocm(device: kit.Device, version: str) -> None:
+    """A machine with AMD's GPUs, with what the project's own build for ROCm brings."""
+    kit.note(ROCM_FILES)
+    kit.EmptyModules(lambda name: bool(ROCM_EXTENSION.match(name)))
+    shared = {name: release for name, release in kernel_packages().items() if name == "torchvision"}
+    run.state_versions({"vllm": version, **shared})
+    rocm.pretend_torch(device)
+    kit.note(f"{' and '.join(ROCM_PACKAGES)}: to be found, as in the project's build for ROCm")
+    kit.StandInPackages({**shared, **ROCM_PACKAGES})
+    rocm.pretend_triton(device)
+    rocm.pretend_amdsmi(device)
+    rocm.without_nvml(vendored_nvml())
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One vendor's machine: what is pretended before vLLM is imported, what is imported early, whose wheel is read."""
+
+    pretend: Callable[[kit.Device, str], None]
+    early: tuple[str, ...] = ()
+    unstated: tuple[str, ...] = ()
+    """Libraries of which the wheel that is read does not tell what this machine's asks for."""
+
+    foreign: re.Pattern[str] = re.compile(r"(?!)")
+    """Requirements of the wheel that is read which this machine's need not have."""
+
+
+CUDA = Machine(pretend_cuda)
+ROCM = Machine(
+    pretend_rocm,
+    early=("vllm._aiter_ops",),  # it warns of a HIP runtime that torch has not loaded: no warning of that machine
+    unstated=("torch", "torchvision"),
+    foreign=re.compile(
+        r"nvidia-|nvtx|pynv|torch(audio|codec)$|(flashinfer|quack|humming|tokenspeed|tilelang|apache-tvm|instanttensor)"
+    ),
+)
+"""Requirements by requirements/cuda.txt and rocm.txt 0.33.0: torch is built by the project from sources of its own."""
+
+
+def machine_of(device: kit.Device) -> Machine:
+    """The machine that the device is in."""
+    return ROCM if device.gfx else CUDA
 
 
 KERNEL_PACKAGES = {
@@ -137,6 +195,13 @@ KERNEL_PACKAGES = {
 }
 """What CUDA wheels of vLLM ask for and a CPU environment lacks, by import name. The project's image has the binaries of
 FlashInfer beside it (docker/Dockerfile), without which it counts as absent where there is no compiler."""
+
+ROCM_PACKAGES = dict.fromkeys(("aiter", "flash_attn"), "of the project's build for ROCm")
+"""What the wheel for ROCm pins and the image has, built for AMD from sources of their own: tools/vllm-rocm/
+pin_rocm_dependencies.py and docker/Dockerfile.rocm_base, which alone name their releases. Whether AITER acts is for
+VLLM_ROCM_USE_AITER to say."""
+
+ROCM_FILES = "the Python files and common requirements of the wheel for CUDA: that for ROCm is not on the public index"
 
 VENDORED = ("vllm.third_party.deep_gemm", "vllm.third_party.flashmla")
 """Kernel packages inside the wheel: their Python files are here, and what they load is not."""
@@ -183,7 +248,15 @@ def import_engine(device: kit.Device | None) -> None:
 
     if device:
         pretend_host()
+        for name in machine_of(device).early:
+            import_if_there(name)
     find_parser()
+
+
+def import_if_there(name: str) -> None:
+    """A module of the engine that not every release has."""
+    if importlib.util.find_spec(name):
+        importlib.import_module(name)
 
 
 HOST_BYTES = 2 << 40
@@ -228,7 +301,7 @@ def resolve(scenario: dict[str, Any], device: kit.Device | None) -> None:
     write("arguments", probe.arguments)
     write("core-0", lambda: core(config))
     built = run.built(lambda: meta_model.facts(config)) if device else None
-    write("simulation", lambda: simulation(built, said))
+    write("simulation", lambda: simulation(built, said, requirements(device)))
 
 
 def resolved(arguments: Any) -> Any:
@@ -251,13 +324,23 @@ def core(config: Any) -> dict[str, Any]:
     }
 
 
-def simulation(built: Any, said: list[str]) -> dict[str, Any]:
+def requirements(device: kit.Device | None) -> dict[str, str]:
+    """What the release asks for on that machine, as far as the wheel that is read tells."""
+    asked: dict[str, str] = run.requirements("vllm")
+    if device is None:
+        return asked
+    machine = machine_of(device)
+    told = {name: "" if name in machine.unstated else release for name, release in asked.items()}
+    return {name: release for name, release in told.items() if not machine.foreign.match(name)}
+
+
+def simulation(built: Any, said: list[str], asked: dict[str, str]) -> dict[str, Any]:
     """What stood in for the engine and for its machine, what was built, and whose libraries answered."""
     return {
         "notes": run.stand_ins(),
         "built": built,
         "said": said,
-        "libraries": run.libraries(run.requirements("vllm")),
+        "libraries": run.libraries(asked),
     }
 
 

@@ -44,10 +44,6 @@ class VllmSimulation:
             return Answering(environment.recipe(release, build.distribution))
         if not holds(version, since=FIRST):
             raise UsageError(f"vllm {version}: releases before {FIRST} are not simulated", "launch it on its GPU")
-        if device.gpu.compute_capability is None:
-            raise UsageError(
-                f"vllm is simulated on NVIDIA's GPUs only, and {device.gpu.title} is none", "launch it on that GPU"
-            )
         libraries = next((name for until, name in LIBRARIES_OF if holds(version, until=until)), NEWEST_LIBRARIES)
         return Answering(environment.recipe(libraries, environment.CPU), (environment.GPU, version))
 
@@ -77,6 +73,7 @@ class VllmSimulation:
 def _files() -> dict[str, str]:
     return {
         **kit_files(),
+        "engdiff_pretend_rocm.py": source("engdiff.engines", "pretend_rocm.py"),
         f"{PROBE}.py": source(PACKAGE, "probe.py"),
         "engdiff_vllm_meta_model.py": source(PACKAGE, "meta_model.py"),
         "engdiff_vllm_simulate.py": source(PACKAGE, "simulate.py"),

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from engdiff.engines import pretend_kit, simulation_kit
 from engdiff.engines.contract import LaunchPlan, LaunchRequest, Observed, Scenario, SimulationRequest
-from engdiff.engines.vllm import meta_model
+from engdiff.engines.simulating import pretended_device
+from engdiff.engines.vllm import meta_model, simulate
 from engdiff.engines.vllm.simulation import FIRST, NEWEST_LIBRARIES, VllmSimulation
 from engdiff.errors import UsageError
 from engdiff.knowledge.gpus import pretended
@@ -23,6 +25,12 @@ from engdiff.sources.base import read_capture
 
 SIMULATION = VllmSimulation()
 NOWHERE = Path()
+
+
+def device_of(text: str) -> pretend_kit.Device:
+    order = pretended_device(pretended(text))
+    assert order is not None
+    return pretend_kit.Device(order)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +62,46 @@ def test_releases_before_the_first_are_refused() -> None:
         SIMULATION.answering("0.9.2", pretended("h100"), look())
 
 
-def test_other_vendors_are_refused() -> None:
-    with pytest.raises(UsageError, match="MI300X"):
-        SIMULATION.answering("0.33.0", pretended("mi300x"), look())
+@pytest.mark.parametrize("gpu", ["mi300x", "mi355x:8"])
+def test_the_same_wheel_is_read_for_every_vendor(gpu: str) -> None:
+    found = SIMULATION.answering("0.33.0", pretended(gpu), look())
+    assert found == SIMULATION.answering("0.33.0", pretended("h100"), look())
+
+
+@pytest.mark.parametrize(("gpu", "machine"), [("h100", simulate.CUDA), ("mi300x:8", simulate.ROCM)])
+def test_the_device_says_which_machine_is_pretended(gpu: str, machine: simulate.Machine) -> None:
+    assert simulate.machine_of(device_of(gpu)) is machine
+
+
+ASKED = {"torch": "==2.14.0", "torchaudio": "==2.11.0", "flashinfer-python": "==0.7.2", "xgrammar": "==0.2.8"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "told"),
+    [(None, ASKED), ("h100", ASKED), ("mi300x", {"torch": "", "xgrammar": "==0.2.8"})],
+    ids=["this machine", "nvidia", "amd"],
+)
+def test_what_the_wheel_for_cuda_alone_asks_for_is_not_told_of_amd(
+    monkeypatch: pytest.MonkeyPatch, gpu: str | None, told: dict[str, str]
+) -> None:
+    monkeypatch.setattr(simulation_kit, "requirements", lambda distribution: ASKED)
+    assert simulate.requirements(device_of(gpu) if gpu else None) == told
+
+
+@pytest.mark.parametrize(
+    ("module", "cuda", "amd"),
+    [
+        ("vllm._C", True, True),
+        ("vllm._rocm_C", True, True),
+        ("vllm._moe_C_stable_libtorch", True, True),
+        ("vllm._flashmla_C", True, False),
+        ("vllm._qutlass_C", True, False),
+        ("vllm.vllm_flash_attn._vllm_fa2_C", True, False),
+        ("vllm.envs", False, False),
+    ],
+)
+def test_a_build_for_amd_lacks_extensions_of_nvidia(module: str, cuda: bool, amd: bool) -> None:
+    assert (bool(simulate.EXTENSION.match(module)), bool(simulate.ROCM_EXTENSION.match(module))) == (cuda, amd)
 
 
 def test_the_plan_runs_the_releases_own_files_first(tmp_path: Path) -> None:
@@ -75,6 +120,7 @@ def test_the_plan_runs_the_releases_own_files_first(tmp_path: Path) -> None:
     assert plan.environ["VLLM_USE_V1"] == "1"
     script, order = map(Path, plan.argv[1:])
     assert script.is_file()
+    assert (script.parent / "engdiff_pretend_rocm.py").is_file()
     said = json.loads(order.read_text(encoding="utf-8"))
     assert said["device"]["count"] == 8
     assert said["scenarios"] == [
@@ -243,3 +289,23 @@ def test_a_variable_tells_the_runner_only_where_it_alone_decides(
     files: Any = {"core-0": {"config": CORE["config"], "variables": variables}, "simulation": {}}
     made = SIMULATION.capture(Observed.by_probe(files, version, "vllm"), read_capture("vllm", "log", "-"))
     assert plain(made.runner.name) == name
+
+
+@pytest.mark.parametrize(
+    ("line", "candidates"),
+    [
+        ("Using TRITON_ATTN attention backend out of potential backends: ['TRITON_ATTN'].", "TRITON_ATTN"),
+        ("Using ROCM_ATTN backend out of potential backends: ['ROCM_ATTN', 'TRITON_ATTN'].", "ROCM_ATTN, TRITON_ATTN"),
+        (
+            "Found incompatible backend(s) [TURBOQUANT] with decoder. Overriding with ROCM_ATTN out of potential "
+            "backends: ['ROCM_ATTN', 'TRITON_ATTN'].",
+            "ROCM_ATTN, TRITON_ATTN",
+        ),
+        ("Using FLASHINFER MLA prefill backend out of potential backends: ['FLASHINFER'].", None),
+    ],
+    ids=["0.18 and NVIDIA", "0.19", "0.19, some rejected", "of something else"],
+)
+def test_amd_says_its_candidates_in_words_of_its_own(line: str, candidates: str | None) -> None:
+    files: Any = {"core-0": CORE, "simulation": {"said": [f"INFO [rocm.py:1] {line}"]}}
+    made = SIMULATION.capture(Observed.by_probe(files, "0.33.0", "vllm"), read_capture("vllm", "log", "-"))
+    assert plain(made.runner.candidates) == candidates
