@@ -8,16 +8,12 @@ from engdiff.engines.sizing import Account, Deployment
 
 def account(question: Question) -> Account:
     """The engine's own accounting of the question."""
-    sizing = question.engine.sizing
-    assert sizing is not None
-    return sizing.account(deployment(question))
+    return question.sizing.account(deployment(question))
 
 
 def deployment(question: Question) -> Deployment:
     """The question as an engine's accounting takes it."""
-    sizing = question.engine.sizing
-    assert sizing is not None
-    estimates = sizing.estimates(question.version, question.geometry, question.parallel, question.settings)
+    estimates = question.sizing.estimates(question.version, question.geometry, question.parallel, question.settings)
     return Deployment(
         version=question.version,
         geometry=question.geometry,

@@ -34,9 +34,8 @@ NOT_RUN = Unknown(because="it was computed: nothing was run")
 
 def answer(question: Question, axes: Sequence[Axis]) -> Budget:
     """The whole answer."""
-    made = account(question)
-    sizing = question.engine.sizing
-    assert sizing is not None
+    asked = deployment(question)
+    made = question.sizing.account(asked)
     checks = tuple(
         StartCheck(
             name=one.name,
@@ -50,7 +49,7 @@ def answer(question: Question, axes: Sequence[Axis]) -> Budget:
     return Budget(
         capture=capture(question, made),
         guesses=question.guesses,
-        kept_of_token=dict(sizing.kept_of_token(deployment(question))),
+        kept_of_token=dict(question.sizing.kept_of_token(asked)),
         checks=checks,
         verdict=overall([one.verdict for one in checks]),
         longest=made.longest,

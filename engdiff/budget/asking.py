@@ -21,9 +21,9 @@ from engdiff.models.shapes import configuration, shape, shapes
 from engdiff.references import EngineReference, parse
 from engdiff.schema.budget import Guess
 from engdiff.sources.profiles.shipped import versions
+from engdiff.units import GIB
 
 ENGINE, GPU = "vllm", "h100-80gb"
-GIB = 2**30
 
 
 @dataclass(frozen=True)

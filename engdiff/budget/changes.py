@@ -17,11 +17,10 @@ STEP = 0.01
 HIGHEST = 0.98
 """Of the device; above it nothing is left for what lies outside the engine's count."""
 
-CONTEXT, UTILISATION, REQUESTS, BATCH, KV_TYPE, EAGER = (
+CONTEXT, UTILISATION, REQUESTS, KV_TYPE, EAGER = (
     "model.max_model_len",
     "kv.gpu_memory_utilization",
     "scheduler.max_num_seqs",
-    "scheduler.max_num_batched_tokens",
     "kv.dtype",
     "model.enforce_eager",
 )

@@ -11,9 +11,10 @@ from engdiff.engines.contract import Engine
 from engdiff.engines.sizing import Sizing
 from engdiff.errors import UsageError
 from engdiff.geometry import Geometry
-from engdiff.geometry.cache import StateCache, TokenCache
 from engdiff.knowledge.gpus import Gpu
 from engdiff.knowledge.versions import release
+from engdiff.schema.capture import Setting
+from engdiff.schema.values import plain
 from engdiff.sources.profiles import grid, shipped
 
 
@@ -22,7 +23,6 @@ class Defaults:
     """Settings by canonical key, and where they come from in words."""
 
     settings: Mapping[str, JsonValue]
-    version: str
     where: str
 
 
@@ -45,17 +45,15 @@ def defaults(engine: Engine, sizing: Sizing, version: str, gpu: Gpu, geometry: G
             f"{engine.name} {held} refused {model} on {key}, so that its defaults are not known",
             f"take a release that knows such models: engdiff profiles list {engine.name}",
         )
-    found = {name: final(tree["settings"][name]) for name in sizing.reads if name in tree["settings"]}
+    told_there = ((name, tree["settings"].get(name)) for name in sizing.reads)
+    found = {name: plain(Setting.model_validate(one).final) for name, one in told_there if one is not None}
     told = f"{engine.name}@{held}/{scenario.text}, {model}"
-    return Defaults(found, held, f"{told}: {why}" if why else told)
+    return Defaults(found, f"{told}: {why}" if why else told)
 
 
 def kind(geometry: Geometry) -> str:
     """The kind of cache that decides on defaults."""
-    kinds = {
-        "state" if isinstance(cache, StateCache) else cache.kind if isinstance(cache, TokenCache) else ""
-        for cache in geometry.caches
-    }
+    kinds = {cache.kind for cache in geometry.caches}
     return next((one for one in ORDER if one in kinds), "full")
 
 
@@ -68,12 +66,3 @@ def nearest(engine: str, version: str) -> str:
             f"the oldest is {engine}@{next(iter(shipped.versions(engine)), 'none')}",
         )
     return held[-1]
-
-
-def final(setting: Mapping[str, JsonValue]) -> JsonValue:
-    """The deepest known value of a setting in a capture's data."""
-    for layer in ("effective", "resolved", "configured"):
-        held = setting.get(layer)
-        if isinstance(held, Mapping) and "value" in held:
-            return held["value"]
-    return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from engdiff.engines.contract import Engine
-from engdiff.engines.sizing import Parallel
+from engdiff.engines.sizing import Parallel, Sizing
 from engdiff.geometry import Geometry
 from engdiff.knowledge.gpus import Gpu
 from engdiff.schema.budget import Guess
@@ -33,12 +33,16 @@ class Question:
 
     guesses: tuple[Guess, ...]
 
+    @property
+    def sizing(self) -> Sizing:
+        """The engine's memory rule: a question is asked only of an engine that has one."""
+        assert self.engine.sizing is not None
+        return self.engine.sizing
+
     def having(self, settings: Mapping[str, JsonValue]) -> Question:
         """The same with other settings."""
-        sizing = self.engine.sizing
-        assert sizing is not None
         stated = {**self.stated, **settings}
-        return replace(self, stated=stated, settings=sizing.settled(self.version, stated, self.settings))
+        return replace(self, stated=stated, settings=self.sizing.settled(self.version, stated, self.settings))
 
 
 @dataclass(frozen=True)

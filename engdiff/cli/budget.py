@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-Text = str | None
 Model = Annotated[str, typer.Option("--model", "-m", help="A shipped shape (70b), a model folder, or a config.json.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Engine and release: vllm@0.25.1. Without: the newest vLLM.")]
 GpuName = Annotated[str, typer.Option("--gpu", help="The device: h100-80gb, l40s:2. Without: h100-80gb.")]

@@ -102,9 +102,6 @@ class Sizing(Protocol):
     smallest_block: int
     """Tokens of a block before it is grown for a state."""
 
-    estimated: tuple[str, ...]
-    """Names of the ledger lines that only a device can measure."""
-
     def like(self, gpu: Gpu) -> tuple[str, str]:
         """Of the GPUs that profiles are shipped for, one for which this engine's defaults are the same, and why."""
         ...

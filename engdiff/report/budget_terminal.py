@@ -9,8 +9,8 @@ from engdiff.report.page import INDENT, Page
 from engdiff.schema.budget import Budget, Cell, Guess, StartCheck
 from engdiff.schema.capture import Term
 from engdiff.schema.values import Known, Unknown, Value, number, plain
+from engdiff.units import GIB
 
-GIB = 2**30
 SAYS = {
     "starts": "It starts, at the worst of what is estimated as well.",
     "is refused": "It is refused, at the best of what is estimated as well.",

@@ -21,15 +21,11 @@ else:
     from engdiff.engines.vllm import probe
 
 
-BINDINGS = ("cuda",)
-"""What kernels import while a model is built. Before, nothing may find them, and nothing is decided by them."""
-
-
 def facts(config: Any) -> dict[str, Any]:
     """Bytes of the first rank's weights, the shapes of its KV cache, and the attention backends of its layers."""
     from vllm.config import set_current_vllm_config
 
-    kit.StandInPackages(dict.fromkeys(BINDINGS, "0"))
+    kit.stand_in_bindings()
     with set_current_vllm_config(config):
         join_groups(config.parallel_config)
         model = build(config)

@@ -21,8 +21,7 @@ from engdiff.knowledge.gpus import Gpu
 from engdiff.knowledge.versions import holds
 from engdiff.schema.capture import Group, Pool, Term
 from engdiff.schema.values import Evidence, Known, Value, number
-
-GIB = 2**30
+from engdiff.units import GIB
 
 ROUNDED_UP_SINCE = "0.14.0"
 """From here on the share of memory is rounded up to a byte, before down."""
@@ -32,9 +31,6 @@ CONSUMED_SINCE = "0.27.0"
 
 CHARGED_SINCE = "0.20.0"
 """From here on the estimate of graph memory is charged to the budget by default."""
-
-ESTIMATED_SINCE = "0.18.0"
-"""From here on graph memory is estimated at all."""
 
 NULL_BLOCK_SINCE = "0.29.0"
 """From here on the check at start keeps one block back, which the pool never gives out."""
@@ -61,7 +57,6 @@ class VllmSizing:
         "graphs.capture_sizes",
         "graphs.charged",
     )
-    estimated: tuple[str, ...] = (OUTSIDE, PEAK, GRAPHS)
     smallest_block: int = cache.ALIGNMENT
     baseline: Mapping[str, str] = MappingProxyType(
         {"full": "llama-3.1-8b", "sliding window": "gemma-3-27b", "mla": "deepseek-v3", "state": "qwen3-next"}
@@ -192,14 +187,11 @@ def pool_of(deployment: Deployment, made: cache.Plan, available: Value) -> Pool:
     """Whole blocks of what is left, with the concurrency that the engine prints."""
     length = deployment.whole("model.max_model_len")
 
-    def of_blocks(compute: str) -> Value:
-        per = {"blocks": 1.0, "bytes": float(made.block_bytes)}[compute]
-        return combined([available], lambda sizes: made.blocks(int(sizes[0])) * per, "whole blocks of what is left")
-
-    blocks = of_blocks("blocks")
+    where = "whole blocks of what is left"
+    blocks = combined([available], lambda sizes: made.blocks(int(sizes[0])), where)
     return Pool(
         name=POOL,
-        bytes=of_blocks("bytes"),
+        bytes=combined([blocks], lambda counts: counts[0] * made.block_bytes, where),
         blocks=blocks,
         block_tokens=exact(min(group.spec.block_tokens for group in made.groups), "block size"),
         tokens=at_once(deployment, made, blocks, length, length),
@@ -241,7 +233,7 @@ def checks(deployment: Deployment, made: cache.Plan, available: Value) -> tuple[
     """In the engine's order: memory for the cache, then one request of the longest context."""
     length = deployment.whole("model.max_model_len")
     need = needed_bytes(deployment, made, length)
-    kept = made.block_bytes if holds(deployment.version, since=NULL_BLOCK_SINCE) else 0
+    kept = kept_back(deployment, made)
     margin = combined([available], lambda sizes: sizes[0] - kept - need, "what is left, less one longest request")
     return (
         Check(
@@ -272,9 +264,14 @@ def needed_bytes(deployment: Deployment, made: cache.Plan, length: int) -> int:
     return cache.blocks_of_request(deployment, made, length) * made.block_bytes
 
 
+def kept_back(deployment: Deployment, made: cache.Plan) -> int:
+    """Bytes that the check does not count on."""
+    return made.block_bytes if holds(deployment.version, since=NULL_BLOCK_SINCE) else 0
+
+
 def longest(deployment: Deployment, made: cache.Plan, available: Value) -> Value:
     """The longest context for which one request still fits, by the same check."""
-    kept = made.block_bytes if holds(deployment.version, since=NULL_BLOCK_SINCE) else 0
+    kept = kept_back(deployment, made)
 
     def fits(sizes: Sequence[float]) -> float:
         return longest_within(deployment, made, int(sizes[0]) - kept)

@@ -139,7 +139,7 @@ def specs(deployment: Deployment) -> list[Spec]:
     tokens = [cache for cache in caches if isinstance(cache, TokenCache)]
     states = [cache for cache in caches if isinstance(cache, StateCache)]
     block = block_tokens(deployment, tokens, states)
-    found = [attention_spec(deployment, cache, block) for cache in caches if isinstance(cache, TokenCache)]
+    found = [attention_spec(deployment, cache, block) for cache in tokens]
     if not states:
         return found
     page = max((spec.page_bytes for spec in found), default=0)
@@ -255,8 +255,6 @@ def kept_of_token(deployment: Deployment) -> Mapping[str, int]:
     """Bytes that one rank keeps of a token, by kind of layer, over all its layers."""
     found: dict[str, int] = {}
     for kept in deployment.geometry.caches:
-        if isinstance(kept, TokenCache) and kept.kind != "indexer":
-            found[kept.kind] = found.get(kept.kind, 0) + token_bytes(deployment, kept)
-        elif isinstance(kept, TokenCache):
+        if isinstance(kept, TokenCache):
             found[kept.kind] = found.get(kept.kind, 0) + attention_spec(deployment, kept, 1).page_bytes
     return found

@@ -13,8 +13,8 @@ from engdiff.geometry import Geometry
 from engdiff.geometry.config import Config
 from engdiff.knowledge.versions import holds
 from engdiff.schema.values import Evidence, Known, Unknown, Value
+from engdiff.units import GIB
 
-GIB = 2**30
 FLOAT32 = 4
 ACTIVATION_BYTES = 2
 """Of an element of a layer's own tensors, in 16 bits."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from engdiff.knowledge.gpus import Gpu
+from engdiff.units import GIB
 
-GIB = 2**30
 LARGE_BYTES = 70 * GIB
 """Of device memory, from which on a server takes larger batches and more requests; an A100 does not."""
 
@@ -27,7 +27,7 @@ def like(gpu: Gpu) -> tuple[str, str]:
     return key, "defaults of a server on a GPU with 70 GiB or more"
 
 
-BATCH, REQUESTS, SIZES = "scheduler.max_num_batched_tokens", "scheduler.max_num_seqs", "graphs.capture_sizes"
+REQUESTS, SIZES = "scheduler.max_num_seqs", "graphs.capture_sizes"
 
 
 def settled(

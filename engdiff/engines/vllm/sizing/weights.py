@@ -149,7 +149,7 @@ def indexer(config: Config, whole: int) -> int:
 
 
 def vision(config: Config) -> int:
-    """Llama 4's tower keeps a complex frequency for each patch and half of a head."""
+    """Llama 4's tower keeps a complex frequency for each patch and half of a head, SigLIP's one number each."""
     tower = config.whole.get("vision_config") or {}
     if tower.get("model_type") != "llama4_vision_model":
         return 8 * (tower["image_size"] // tower["patch_size"]) ** 2 if "patch_size" in tower else 0
