@@ -412,11 +412,6 @@ class StandInPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Nothing is in it."""
 
 
-def stand_in_bindings() -> None:
-    """What kernels import while a model is built. Before, Transformers must not find them: it would use them."""
-    StandInPackages(dict.fromkeys(("cuda",), "0"))
-
-
 def _names_of(module: str, answers: dict[str, Callable[..., Any]]) -> Callable[[str], Any]:
     def name_of(name: str) -> Any:
         if name.startswith("__"):

@@ -25,7 +25,6 @@ def facts(config: Any) -> dict[str, Any]:
     """Bytes of the first rank's weights, the shapes of its KV cache, and the attention backends of its layers."""
     from vllm.config import set_current_vllm_config
 
-    kit.stand_in_bindings()
     with set_current_vllm_config(config):
         join_groups(config.parallel_config)
         model = build(config)
