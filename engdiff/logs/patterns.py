@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -28,10 +29,15 @@ class LinePattern:
 
     name: str
     anchors: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str | re.Pattern[str]
     role: Role = "boot"
     telling: int = 1
     again: bool = False
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when the first line is held against it: most verbs read no log."""
+        return re.compile(self.expression)
 
     @property
     def abundant(self) -> bool:
@@ -50,7 +56,7 @@ def _pattern(row: Mapping[str, Any]) -> LinePattern:
     return LinePattern(
         name=row["name"],
         anchors=tuple(row["anchors"]),
-        pattern=re.compile(row["pattern"]),
+        expression=row["pattern"],
         role=row.get("role", "boot"),
         telling=row.get("telling", 1),
         again=row.get("again", False),

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 Tree = dict[str, Any]
 
@@ -74,7 +75,7 @@ def packed(tree: Tree) -> bytes:
 def unpacked(data: bytes) -> Tree:
     """What :func:`packed` was given. Raises ValueError for anything else."""
     try:
-        tree: Tree = json.loads(lzma.decompress(data))
+        tree: Tree = from_json(lzma.decompress(data))
     except (lzma.LZMAError, EOFError) as error:
         raise ValueError(str(error)) from error
     return tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
@@ -17,7 +17,9 @@ from engdiff.schema.capture import CAPTURE_SCHEMA, Capture
 from engdiff.shipped import folder
 from engdiff.sources.profiles import grid
 from engdiff.sources.profiles.packing import Tree, merged, unpacked
-from engdiff.sources.simulate import Ask
+
+if TYPE_CHECKING:
+    from engdiff.sources.simulate import Ask  # to read a profile nothing of a simulation is needed
 
 ENDING = ".json.xz"
 MOST_HELD = 4
@@ -120,10 +122,10 @@ def capture(engine: str, version: str, key: str) -> Capture | None:
     tree = tree_of(engine, version, key)
     if tree is None:
         return None
-    made = Capture.model_validate(tree)
-    return made.model_copy(
-        update={"identity": made.identity.model_copy(update={"engdiff_version": __version__, "source": "profile"})}
-    )
+    made = Capture.model_validate({**tree, "native": {}})
+    identity = made.identity.model_copy(update={"engdiff_version": __version__, "source": "profile"})
+    # read as JSON, so JSON it is: to look at each of its values again takes longer than all the rest
+    return made.model_copy(update={"identity": identity, "native": tree["native"]})
 
 
 def profile_of(engine: Engine, version: str, ask: Ask) -> Capture | None:

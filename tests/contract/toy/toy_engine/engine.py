@@ -51,7 +51,7 @@ def slots(effective: Known | None, configured: Known | None = None) -> dict[str,
 
 
 def line(name: str, anchor: str, pattern: str, role: Literal["start", "boot", "ready", "stop"]) -> LinePattern:
-    return LinePattern(name=name, anchors=(anchor,), pattern=re.compile(pattern), role=role)
+    return LinePattern(name=name, anchors=(anchor,), expression=pattern, role=role)
 
 
 FORMAT = LogFormat(
